@@ -1,0 +1,194 @@
+"""`pct push` (contract 5): under the container's lock, a forked worker copies one file into the container's mount namespace.
+
+Its exit status is 0 whatever the worker did; write errors are not noticed; an existing file is truncated in place.
+"""
+
+import ctypes
+import fcntl
+import grp
+import os
+import pwd
+import re
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from . import machine
+from .machine import Die
+from .words import Parsed
+
+LOCK_DIRECTORY, LOCK_WAIT = "/run/lock/lxc", 10.0  # seconds
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+BUFFER = 2 << 20
+
+
+class Failed(Exception):
+    """The worker's error: pct says it and exits with 0."""
+
+
+def push(vmid: int, parsed: Parsed, settings: machine.Settings) -> int:
+    """The command; returns the exit status."""
+    lock(vmid)
+    if not machine.running(vmid):
+        raise Die("can only push files to a running CT")
+    config = machine.config(vmid)
+    pid = machine.init_pid(vmid)
+    return work(lambda: copy(parsed, pid, config.get("unprivileged") == "1", settings.push_fault))
+
+
+def lock(vmid: int) -> None:
+    """Take the container's lock, and keep it as long as this process or its worker lives (contract 1, point 10)."""
+    path = f"{LOCK_DIRECTORY}/pve-config-{vmid}.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    end, waited = time.monotonic() + LOCK_WAIT, False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if not waited:
+                sys.stderr.write("trying to acquire lock...")
+                sys.stderr.flush()
+            waited = True
+            if time.monotonic() > end:
+                raise Die(f"\ncan't lock file '{path}' - got timeout", 4) from None
+            time.sleep(0.05)
+    if waited:
+        sys.stderr.write(" OK\n")
+
+
+def work(task: Callable[[], None]) -> int:
+    """Run `task` in a forked worker; its last error comes on our stderr as one line. SIGTERM to us kills it; SIGKILL leaves it alone."""
+    reader, writer = os.pipe()
+    endings = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, endings)  # until the handler knows the worker
+    worker = os.fork()
+    if worker == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, endings)
+        os.setsid()
+        os.close(reader)
+        be_worker(task, writer)
+    os.close(writer)
+
+    def interrupted(*_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+        os.write(2, b"received interrupt\n")
+        os._exit(0)
+
+    for number in endings:
+        signal.signal(number, interrupted)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, endings)
+    text = b""
+    while block := os.read(reader, 65536):
+        text += block
+    os.waitpid(worker, 0)
+    if text:
+        os.write(2, text + b"\n")
+    return 0
+
+
+def be_worker(task: Callable[[], None], writer: int) -> NoReturn:
+    """Do the task, write its error as one line into the pipe `writer`, and end."""
+    try:
+        task()
+    except BaseException as error:  # nothing may get out of here into the parent's code
+        text = str(error) if isinstance(error, Failed) else f"the lab's pct broke: {error!r}"
+        os.write(writer, text.replace("\n", " ").encode("utf-8", "surrogateescape"))
+    finally:
+        os._exit(0)
+
+
+def copy(parsed: Parsed, pid: int, unprivileged: bool, fault: str | None) -> None:
+    """Open the source here and the destination inside, then copy."""
+    file, destination = parsed.arguments["file"], parsed.arguments["destination"]
+    try:
+        source = os.open(file, os.O_RDONLY)
+    except OSError:
+        raise Failed(f"failed to open {file} for reading") from None
+    enter(pid, unprivileged)
+    if fault == "exit0-message":
+        raise Failed(f"failed to create file: {destination}: Permission denied")
+    mode = parse_mode(parsed.options.get("perms"))
+    user = identity(parsed.options.get("user"), "uid", lambda name: pwd.getpwnam(name).pw_uid)
+    group = identity(parsed.options.get("group"), "gid", lambda name: grp.getgrnam(name).gr_gid)
+    target = create(destination, mode)
+    if user is not None or group is not None:
+        try:
+            os.fchown(target, -1 if user is None else user, -1 if group is None else group)
+        except OSError as error:
+            raise Failed(f"failed to change file owner: {error.strerror}") from None
+        if mode is not None:
+            os.fchmod(target, mode)  # chown drops setuid bits
+    pour(source, target, fault)
+
+
+def enter(pid: int, unprivileged: bool) -> None:
+    """Enter the container's mount namespace and, if it has one, its user namespace as its root; the directory is then /."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    kinds = [("mnt", CLONE_NEWNS)] + ([("user", CLONE_NEWUSER)] if unprivileged else [])
+    spaces = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY), kind) for name, kind in kinds]
+    for descriptor, kind in spaces:
+        if libc.setns(descriptor, kind):
+            raise Failed(f"failed to enter namespace: {os.strerror(ctypes.get_errno())}")
+    if unprivileged:
+        os.setgroups([])
+        os.setresgid(0, 0, 0)
+        os.setresuid(0, 0, 0)
+    os.chdir("/")
+
+
+def parse_mode(perms: str | None) -> int | None:
+    """--perms: octal, or hexadecimal after 0x; a 0 is put in front of what does not begin with one."""
+    if perms is None:
+        return None
+    text = perms if perms.startswith("0") else f"0{perms}"
+    if re.fullmatch(r"0x[0-9a-fA-F]+", text):
+        return int(text, 16) & 0o7777
+    if re.fullmatch(r"0[0-7]*", text):
+        return int(text, 8) & 0o7777
+    raise Failed(f"invalid mode: '{text}'")
+
+
+def identity(word: str | None, kind: str, find: Callable[[str], int]) -> int | None:
+    """A decimal id, or a name of the container."""
+    if word is None:
+        return None
+    if re.fullmatch(r"[0-9]+", word, re.ASCII):
+        return int(word)
+    try:
+        return int(find(word))
+    except KeyError:
+        raise Failed(f"failed to get {kind} for: {word}") from None
+
+
+def create(path: str, mode: int | None) -> int:
+    """Open the destination: a new file gets mode 000, then its mode before any content; an old one is truncated and keeps its own."""
+    new = not os.path.exists(path)
+    umask = os.umask(0)
+    os.umask(umask)
+    try:
+        target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0)
+    except OSError as error:
+        raise Failed(f"failed to create file: {path}: {error.strerror}") from None
+    if mode is None and new and stat.S_ISREG(os.fstat(target).st_mode):
+        mode = 0o666 & ~umask
+    if mode is not None:
+        os.fchmod(target, mode)
+    return target
+
+
+def pour(source: int, target: int, fault: str | None) -> None:
+    """Copy until the end, or until an error, of which nobody is told (contract 1, point 2)."""
+    with suppress(OSError):
+        while block := os.read(source, BUFFER):
+            if fault == "exit0-silent-truncate":
+                os.write(target, block[: len(block) // 2])
+                return
+            while block:
+                block = block[os.write(target, block) :]
