@@ -1,0 +1,133 @@
+"""A playbook as typed models: one workload, the flags of it that may be set, and steps. Knows no kind of step: it asks their classes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from deployctl.document import Document, fit
+from deployctl.document import load as load_document
+from deployctl.errors import WordsError, suggestion
+from deployctl.fields import AbsolutePath, Filled, Model, Name, Text, carried
+from deployctl.flags import Flag, declare
+from deployctl.steps.base import Step
+from deployctl.steps.registry import KINDS
+
+PHASES = ("prepare", "cutover", "report")  # in this order
+
+
+def _variable(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        raise WordsError(f"'{text}' is no name of a variable", todo="use letters, digits and '_'; the first no digit")
+    return text
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0]:
+        raise WordsError("there is no program", todo="write the program and its arguments as a list, for example '[python3, train.py]'")
+    return words
+
+
+class WorkloadModel(Model):
+    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it."""
+
+    name: Name
+    directory: AbsolutePath
+    command: Annotated[tuple[Text, ...], AfterValidator(carried(_command))]
+    log: Filled | None = None
+    match: Filled | None = None
+    environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
+    user: Filled | None = None
+
+
+class FlagModel(Model):
+    """A flag of the workload that may be set on the command line. `option` is its spelling there, where it is not `--name`."""
+
+    type: Literal["int", "float", "str", "bool", "choice", "path", "duration"] = "str"
+    help: Text = ""
+    min: Text | None = None
+    max: Text | None = None
+    choices: tuple[Text, ...] | None = None
+    default: Text | None = None
+    option: Text | None = None
+
+
+class Playbook(Model):
+    """A playbook; `steps` are instances of the kinds in `steps/`."""
+
+    description: Text = ""
+    workload: WorkloadModel
+    flags: dict[str, FlagModel] = Field(default_factory=dict)
+    steps: tuple[Step, ...]
+    on_failure: Literal["rollback", "leave"] = "rollback"
+
+
+@dataclass(frozen=True)
+class LoadedPlaybook:
+    """A playbook with its file: `name` is the file's without its ending; `document` knows the line of everything."""
+
+    name: str
+    path: Path
+    document: Document
+    model: Playbook
+    flags: tuple[Flag, ...]
+
+
+def load(path: Path) -> LoadedPlaybook:
+    """The playbook of a file, whole and without contradictions. Raises WordsError, with file and line."""
+    document = load_document(path)
+    items = document.part("steps")
+    if not isinstance(items, list):
+        fit(document, Playbook)  # says what is wrong
+    head = fit(document, Playbook, value={**document.data, "steps": ()})
+    flags = tuple(_flag(document, name) for name in head.flags)
+    model = head.model_copy(update={"steps": tuple(_step(document, index) for index in range(len(items)))})
+    _look_at_steps(document, model)
+    return LoadedPlaybook(path.stem, path, document, model, flags)
+
+
+def _flag(document: Document, name: str) -> Flag:
+    try:
+        return declare(name, document.part("flags", name))
+    except WordsError as error:
+        raise document.placed(WordsError(f"flags: {name}: {error.what}", todo=error.todo), "flags", name) from error
+
+
+def _step(document: Document, index: int) -> Step:
+    item = document.part("steps", index)
+    entries = {item: None} if isinstance(item, str) else item
+    if not isinstance(entries, dict) or len(entries) != 1:
+        several = isinstance(entries, dict) and entries
+        what = f"a step has one word, not {len(entries)}: {', '.join(entries)}" if several else "this is no step"
+        todo = "write '- launch' or '- push: {…}'; fields stand deeper than the step's word"
+        raise WordsError(f"steps[{index}]: {what}", where=document.where("steps", index), todo=todo)
+    [(word, value)] = entries.items()
+    if word not in KINDS:
+        raise WordsError(f"'{word}' is no kind of step", where=document.where("steps", index, word), todo=suggestion(word, KINDS))
+    kind = KINDS[word]
+    try:
+        fields = kind.expand(value)
+    except WordsError as error:
+        raise document.placed(WordsError(f"{word}: {error.what}", todo=error.todo), "steps", index, word) from error
+    return fit(document, kind, ("steps", index, word), fields)
+
+
+def _look_at_steps(document: Document, model: Playbook) -> None:
+    """Raises WordsError for steps that cannot stand together."""
+    if not model.steps:
+        raise WordsError("steps: the list is empty", where=document.where("steps"), todo="write at least one, for example '- launch'")
+    for index, step in enumerate(model.steps):
+        where = document.where("steps", index, step.word)
+        if step.needs_log and model.workload.log is None:
+            raise WordsError(f"{step.word}: the workload has no log", where=where, todo="add to workload: 'log: logs/NAME.log'")
+        for place, earlier in enumerate(model.steps[:index]):
+            line = document.line("steps", place, earlier.word)
+            if step.once and earlier.word == step.word:
+                raise WordsError(f"{step.word}: it stands here already, in line {line}", where=where, todo="keep one of them")
+            if PHASES.index(step.phase) < PHASES.index(earlier.phase):
+                what = f"{step.word}: a {step.phase} step cannot stand after '{earlier.word}', a {earlier.phase} step"
+                raise WordsError(what, where=where, todo=f"move it before line {line}")

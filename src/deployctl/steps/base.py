@@ -1,0 +1,104 @@
+"""What every kind of step is: YAML fields (the model), `describe`, `prepare`, `compile`. A step keeps no state.
+
+A step knows no transport and no other step. `prepare` talks with the agent and returns its own frozen piece of Facts;
+`compile` turns the setting and that piece into operations, and connects to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from deployctl.errors import RefusedError
+from deployctl.fields import Model
+from deployctl.workload import Rung, Workload
+
+Record = Callable[..., None]  # record("staged", files=2, …): an event of the run
+Operation = dict[str, Any]
+
+
+class Session(Protocol):
+    """What a step needs of a target: ask the agent one thing, bring one file into the target."""
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The agent's answer to one operation of the session. Raises DeployError."""
+
+    def put(self, source: Path, destination: str, progress: Callable[[int], None] | None = None) -> None:
+        """A new private file in the target with the bytes of `source`. Raises DeployError."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a plan says to each of its steps: the run, the workload with its new command, where relative sources start."""
+
+    run: str
+    workload: Workload
+    sources: Path
+    ladder: tuple[Rung, ...]
+    rollback: bool
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the agent found when the workload was locked.
+
+    process is a Seen (docs/architecture.md section 6) or None; program and old_program are {path, interpreter, prefix, version} of the
+    new command and of the running process, or None where they could not be found; faults are what a step must hear of that
+    builds on the process or the program.
+    """
+
+    process: Mapping[str, Any] | None
+    program: Mapping[str, Any] | None
+    old_program: Mapping[str, Any] | None
+    faults: Mapping[str, Mapping[str, Any]]
+
+    def require(self, fact: str) -> None:
+        """Raises RefusedError when the fact ("process", "program", "capture", "interpreter") was found to be at fault."""
+        fault = self.faults.get(fact)
+        if fault is not None:
+            raise RefusedError(fault["what"], where=fault.get("where", ""), todo=fault.get("todo", ""))
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What a step compiles to. `undo` is done, steps in reverse order, when a later operation fails."""
+
+    do: tuple[Operation, ...] = ()
+    undo: tuple[Operation, ...] = ()
+
+
+class Step(Model):
+    """One line of a playbook."""
+
+    word: ClassVar[str]
+    phase: ClassVar[str]  # "prepare", "cutover" or "report": where the step acts
+    needs_log: ClassVar[bool] = False  # whether the workload must name a log
+    once: ClassVar[bool] = False  # whether a playbook may hold the step once only
+
+    @classmethod
+    def expand(cls, value: object) -> object:
+        """The fields that a shorthand stands for: `- launch` and `- stop: [INT 180s]` have one; a map stands for itself."""
+        return {} if value is None else value
+
+    def describe(self) -> dict[str, Any]:
+        """The step as data, for `--plan`."""
+        return {"step": self.word, **self.model_dump(by_alias=True, exclude_defaults=True)}
+
+    def gather(self, setting: Setting) -> Any:
+        """What the step needs of the controller's side, before anything is contacted. Raises WordsError or RefusedError."""
+        return None
+
+    def preview(self, gathered: Any, session: Session, setting: Setting, opened: Opened) -> dict[str, Any] | None:
+        """What `prepare` would find, without a trace in the target; more for `describe`. Raises DeployError as `prepare` would."""
+        self.prepare(gathered, session, setting, opened, lambda *_, **__: None)
+        return None
+
+    def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> Any:
+        """Looks, stages or verifies in the target, where nothing live is touched; returns the step's piece of Facts. Raises DeployError."""
+        return None
+
+    def compile(self, setting: Setting, piece: Any) -> Operations:
+        """The operations of the job. Connects to nothing."""
+        return Operations()

@@ -1,0 +1,51 @@
+"""The workload of a plan as data: what the long-running program is and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One signal of a ladder, and how long to wait after it (seconds of the job's own time)."""
+
+    signal: str
+    wait: float
+
+    def as_data(self) -> dict[str, Any]:
+        """The rung as an operation of the job carries it."""
+        return {"signal": self.signal, "wait": self.wait}
+
+
+DEFAULT_LADDER = (Rung("INT", 180.0), Rung("TERM", 30.0), Rung("KILL", 10.0))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A long-running program, bound: `command` holds the flags that it will be launched with.
+
+    directory is absolute; log is absolute or relative to it; match is how a process is known that deployctl did not start
+    (docs/playbook.md); environment is added to the clean one.
+    """
+
+    name: str
+    directory: str
+    command: tuple[str, ...]
+    log: str | None = None
+    match: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The workload as the agent reads it."""
+        return {
+            "name": self.name,
+            "directory": self.directory,
+            "command": list(self.command),
+            "log": self.log,
+            "match": self.match,
+            "environment": dict(self.environment),
+            "user": self.user,
+        }
