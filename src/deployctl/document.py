@@ -215,7 +215,7 @@ def fit(document: Document, model: type[M], at: Keys = (), value: object = None)
 
     Raises WordsError for the first fault in the file, with file and line.
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - start-up
+    from pydantic import ValidationError
 
     try:
         return model.model_validate(document.part(*at) if value is None else value)

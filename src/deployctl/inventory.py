@@ -30,13 +30,16 @@ class HostSpec:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """Where a workload runs. `host` is set for "ct" and "host", `ct` for "ct"; `python` is the interpreter for the agent."""
+    """Where a workload runs. `host` is set for "ct" and "host", `ct` for "ct"; `python` is the interpreter for the agent, `state`
+    the directory of the target's records; None where the agent chooses.
+    """
 
     name: str
     kind: Literal["ct", "host", "local"]
     host: HostSpec | None
     ct: int | None
-    python: str | None
+    python: str | None = None
+    state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class TargetModel(Model):
     ct: int | None = Field(default=None, ge=100, le=999_999_999)  # the ids that Proxmox gives
     local: bool = False
     python: AbsolutePath | None = None
+    state: AbsolutePath | None = None
 
 
 class HostsModel(Model):
@@ -121,7 +125,7 @@ def _target(document: Document, name: str, model: TargetModel, hosts: Mapping[st
         todo = suggestion(model.host, hosts) or "write it into `hosts:`"
         raise WordsError(f"targets: {name}: '{model.host}' is no host", where=document.where("targets", name, "host"), todo=todo)
     kind: Literal["ct", "host", "local"] = "local" if model.local else "host" if model.ct is None else "ct"
-    return TargetSpec(name, kind, hosts[model.host] if model.host else None, model.ct, model.python)
+    return TargetSpec(name, kind, hosts[model.host] if model.host else None, model.ct, model.python, model.state)
 
 
 def _look_at_group(document: Document, name: str, members: list[str], targets: Mapping[str, TargetSpec]) -> None:

@@ -124,6 +124,8 @@ def _look_at_steps(document: Document, model: Playbook) -> None:
         where = document.where("steps", index, step.word)
         if step.needs_log and model.workload.log is None:
             raise WordsError(f"{step.word}: the workload has no log", where=where, todo="add to workload: 'log: logs/NAME.log'")
+        if step.needs and step.needs not in {earlier.word for earlier in model.steps[:index]}:
+            raise WordsError(f"{step.word}: there is no '{step.needs}' before it", where=where, todo=f"write '- {step.needs}' above it")
         for place, earlier in enumerate(model.steps[:index]):
             line = document.line("steps", place, earlier.word)
             if step.once and earlier.word == step.word:

@@ -25,8 +25,10 @@ def duration(text: object) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """'0.4 s', '42 s', '3 min 05 s', '2 h 10 min', '5 d 3 h': as precise as a person needs."""
-    if seconds < 10:
+    """'85 ms', '1.4 s', '42 s', '3 min 05 s', '2 h 10 min', '5 d 3 h': as precise as a person needs."""
+    if 0 < seconds < 0.9995:
+        return f"{max(1, seconds * 1000):.0f} ms"
+    if seconds < 10 and seconds != round(seconds):
         return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"

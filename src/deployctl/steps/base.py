@@ -76,6 +76,7 @@ class Step(Model):
     phase: ClassVar[str]  # "prepare", "cutover" or "report": where the step acts
     needs_log: ClassVar[bool] = False  # whether the workload must name a log
     once: ClassVar[bool] = False  # whether a playbook may hold the step once only
+    needs: ClassVar[str] = ""  # the word of a step that must stand before it
 
     @classmethod
     def expand(cls, value: object) -> object:
@@ -90,9 +91,11 @@ class Step(Model):
         """What the step needs of the controller's side, before anything is contacted. Raises WordsError or RefusedError."""
         return None
 
+    def admit(self, setting: Setting, opened: Opened, record: Record) -> None:
+        """Refuses, before any step has prepared anything, what the first look shows to be impossible. Raises RefusedError."""
+
     def preview(self, gathered: Any, session: Session, setting: Setting, opened: Opened) -> dict[str, Any] | None:
         """What `prepare` would find, without a trace in the target; more for `describe`. Raises DeployError as `prepare` would."""
-        self.prepare(gathered, session, setting, opened, lambda *_, **__: None)
         return None
 
     def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> Any:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
 
-from deployctl.fields import Duration
+from deployctl.errors import WordsError
+from deployctl.fields import Duration, carried
 from deployctl.steps.base import Operations, Setting, Step
 
 
@@ -15,7 +16,7 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"'{text}' is no regular expression: {error}") from error
+        raise WordsError(f"'{text}' is no regular expression: {error}", todo="see the syntax of Python's re; quote it in YAML") from error
     return text
 
 
@@ -24,10 +25,10 @@ class Check(Step):
 
     word: ClassVar[str] = "check"
     phase: ClassVar[str] = "cutover"
-    needs_log: ClassVar[bool] = True
+    needs: ClassVar[str] = "launch"
 
     alive: Duration = 5.0
-    log: Annotated[str, AfterValidator(_pattern)] | None = None
+    log: Annotated[str, AfterValidator(carried(_pattern))] | None = None
     within: Duration = 60.0
 
     def compile(self, setting: Setting, piece: Any) -> Operations:

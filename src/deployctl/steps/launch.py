@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from deployctl.steps.base import Opened, Operations, Record, Session, Setting, Step
+from deployctl.steps.base import Opened, Operations, Record, Setting, Step
 
 
 class Launch(Step):
@@ -15,7 +15,7 @@ class Launch(Step):
     needs_log: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
-    def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> None:
+    def admit(self, setting: Setting, opened: Opened, record: Record) -> None:
         """Refuses a command whose program is not there, or is not the one that the running process uses."""
         opened.require("process")
         opened.require("program")

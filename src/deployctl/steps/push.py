@@ -59,14 +59,15 @@ class Push(Step):
         """The files to bring, by path, hashed. Raises WordsError when there are none."""
         root = (base / self.source).expanduser()
         if not root.exists():
-            raise WordsError(f"'{self.source}' does not exist", where=f"push: {root}", todo="correct `from`; it is relative to the playbook")
+            todo = "correct `from`, which is relative to the playbook"
+            raise WordsError(f"'{self.source}' does not exist", where=f"push: {root}", todo=todo)
         found = [_source(path, file) for path, file in self._files(root)]
         if not found:
             raise WordsError("no file matches", where=f"push: {root}", todo="look at `include` and `exclude`")
         return tuple(sorted(found, key=lambda source: source.path))
 
     def _files(self, root: Path) -> Iterator[tuple[str, Path]]:
-        from pathspec import PathSpec  # noqa: PLC0415 - start-up
+        from pathspec import PathSpec
 
         if root.is_file():
             yield root.name, root

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deployctl.errors import WordsError
 from deployctl.fields import Duration, Model, SignalName
-from deployctl.steps.base import Opened, Operations, Record, Session, Setting, Step
+from deployctl.steps.base import Opened, Operations, Record, Setting, Step
 from deployctl.workload import Rung
 
 
@@ -57,7 +57,7 @@ class Stop(Step):
         """The ladder, waits in seconds."""
         return {"step": self.word, "ladder": [item.as_data() for item in self.rungs()]}
 
-    def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> None:
+    def admit(self, setting: Setting, opened: Opened, record: Record) -> None:
         """Refuses what the job could not bring to an end: two unrelated matches, or a process that a rollback could not start again."""
         opened.require("process")
         if opened.process is not None and setting.rollback:

@@ -31,9 +31,6 @@ class Verify(Step):
         """`verify: py_compile` turns that check on."""
         return {value: True} if isinstance(value, str) else {} if value is None else value
 
-    def preview(self, gathered: Any, session: Session, setting: Setting, opened: Opened) -> None:
-        """Nothing is staged by a preview, so there is nothing to compile."""
-
     def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> Verified | None:
         """Raises RefusedError that names every file that does not compile, with its line."""
         if not self.py_compile:

@@ -58,7 +58,7 @@ class Connections:
         return Pct(host, target.ct, target.name) if target.ct is not None else host
 
     def _host(self, spec: HostSpec) -> Ssh:
-        from deployctl.transports.ssh import Ssh  # noqa: PLC0415 - start-up
+        from deployctl.transports.ssh import Ssh
 
         with self._lock:
             if spec.name not in self._hosts:

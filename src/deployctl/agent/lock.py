@@ -1,0 +1,55 @@
+"""The lock of a workload: flock on one file in the target, so that every controller sees it and the kernel frees it with its holder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from typing import Any, Dict, Optional
+
+from .faults import Busy
+
+
+def take(path: str, holder: Dict[str, Any]) -> int:
+    """The descriptor that holds the lock. Raises Busy with what the holder said of itself.
+
+    holder: {"run", "user", "host", "pid"} of the controller. The descriptor is not inherited over exec; a fork shares it, and the lock
+    is free when the last copy is closed: nobody unlocks it by a call, since that would free it for all of them.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        other = holder_of(path) or {}
+        raise Busy("another run holds the workload", where=path, todo="wait for it, then run again", holder=other) from error
+    text = json.dumps(dict(holder, since=round(time.time(), 3))).encode()
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, text, 0)
+    return handle
+
+
+def holder_of(path: str) -> Optional[Dict[str, Any]]:
+    """What the last holder wrote; whether it still holds the lock, `held` says."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def held(path: str) -> bool:
+    """Whether somebody holds the lock now."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,133 @@
+"""The session: one talk with one controller, from the marker to the end of input. It leads nothing; it answers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import time
+import traceback
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import match, state
+from .faults import Fault
+from .title import show_as
+from .wire import HungUp, Request, Wire
+
+OPERATIONS = {
+    "open": ("opening", "open_run"),
+    "look": ("opening", "look"),
+    "manifest": ("manifest", "manifest"),
+    "stage": ("stage", "stage"),
+    "verify": ("verify", "verify"),
+    "status": ("status", "status"),
+    "job": ("follow", "job"),
+}  # imported when asked for: each module costs time to compile in the target
+
+
+class Session:
+    """What the session holds for its workload: the lock, the run's events, what it staged, what it saw."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.run = ""
+        self.target = ""
+        self.who: Dict[str, Any] = {}
+        self.workload: Dict[str, Any] = {}
+        self.home: Any = None
+        self.lock: Optional[int] = None
+        self.events: Optional[state.EventFile] = None
+        self.record: Optional[Dict[str, Any]] = None
+        self.before: Optional[Dict[str, Any]] = None
+        self.capture: Optional[Dict[str, Any]] = None
+        self.program: Any = None
+        self.places: Dict[str, Any] = {}
+        self.staged: List[Tuple[Any, str]] = []
+        self.handed_over = False  # a job was forked: what was staged is its business now
+
+    def settle(self, request: Request) -> state.Home:
+        """Takes over what the request says of run and workload."""
+        self.run, self.target, self.who = request.get("run", ""), request["target"], request.get("who", {})
+        self.workload = match.known_by(request["workload"])
+        home = self.home = state.Home(state.directory(request.get("state")), self.workload["name"])
+        show_as("deployctl: session of %s (run %s)" % (self.workload["name"], self.run or "none"))
+        return home
+
+    def append(self, events: List[Dict[str, Any]]) -> None:
+        """Writes the controller's events into the run's event file."""
+        for event in events:
+            if self.events is not None:
+                self.events.append(event)
+
+    def clean(self) -> None:
+        """Takes back what was staged, unless a job has it now."""
+        if not self.handed_over:
+            for place in self.places.values():
+                place.remove()
+        self.places = {}
+
+    def serve(self) -> None:
+        """Answers until the controller says close. Raises HungUp when it leaves without a word."""
+        while True:
+            request = self.wire.next()
+            assert request is not None
+            if self.events is not None:  # until `open` has begun the file, its request carries them
+                self.append(request.pop("events", []))
+            if request["op"] == "close":
+                self.clean()
+                self.wire.send({"id": request["id"], "answer": {}})
+                return
+            self.wire.send(dict({"id": request["id"]}, **self.answer(request)))
+            self.wire.busy()
+
+    def answer(self, request: Request) -> Dict[str, Any]:
+        """{"answer": …} or {"error": …}; a bug of ours is an error with its place, not a silent end."""
+        try:
+            module, function = OPERATIONS[request["op"]]
+            operation = getattr(importlib.import_module("." + module, __package__), function)
+            return {"answer": operation(self, request)}
+        except Fault as fault:
+            return {"error": fault.as_dict()}
+        except HungUp:
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = "agent/%s:%d" % (os.path.basename(last.filename), last.lineno or 0)
+            what = "%s: %s" % (type(error).__name__, error)
+            return {"error": Fault(what, where=place, todo="nothing live was touched by this step; report it with this line").as_dict()}
+
+    def leave(self, reason: str) -> None:
+        """The controller is gone: in prepare the run ends here, with a record that says so."""
+        if self.events is not None and not self.handed_over:
+            self.clean()
+            self.events.say("prepare", "end", sync=True, status=130, outcome="interrupted", process=None, down=None, reason=reason)
+
+
+def main(nonce: str) -> None:
+    """Says the marker, then serves. Descriptors 0 and 1 are given away, so nothing that we start can spoil the talk."""
+    began = time.time()
+    wire = Wire(_private(0, os.open(os.devnull, os.O_RDONLY)), _private(1, 2))
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    show_as("deployctl: session")
+    hello = {
+        "version": state.VERSION,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "executable": sys.executable,
+        "uid": os.geteuid(),
+        "node": os.uname().nodename,
+        "time": began,
+    }
+    session = Session(wire)
+    try:
+        wire.send_marker(nonce, hello)
+        session.serve()
+    except HungUp as reason:
+        session.leave(str(reason))
+
+
+def _private(number: int, instead: int) -> int:
+    private = os.dup(number)
+    os.dup2(instead, number)
+    return private

@@ -1,0 +1,40 @@
+"""manifest: what is at a destination now, by hash, and where a bundle for it may be brought."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import Any, Dict, Optional
+
+from . import place
+from .faults import Refused
+
+PIECE = 1 << 20
+
+
+def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"sha256": {path: hash or null}, "incoming": where a bundle may be brought}; request: root, paths, stage (false: only look)."""
+    root = request["root"]
+    hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
+    if not request.get("stage", True):
+        return {"sha256": hashes, "incoming": None}
+    spot = place.make(root, session.run)
+    session.places[root] = spot
+    return {"sha256": hashes, "incoming": spot.bundle}
+
+
+def hash_of(path: str) -> Optional[str]:
+    """SHA-256 of a regular file; None where nothing is. Raises Refused for what a file cannot replace."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise Refused("it is %s" % kind, where=path, todo="exclude it, or remove it in the target")
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        for piece in iter(lambda: stream.read(PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()

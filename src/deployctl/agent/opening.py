@@ -1,0 +1,103 @@
+"""open: locks the workload and looks at it; look: the same look without a lock. Nothing live is touched."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional
+
+from . import environment, lock, procfs, program, state, tree
+from .faults import Fault, Refused
+
+Facts = Dict[str, Any]
+
+
+def open_run(session: Any, request: Dict[str, Any]) -> Facts:
+    """Takes the lock before anything else, begins the run's event file, then looks.
+
+    request: run, target, who, workload, state. Raises Busy; the facts are those of `look`.
+    """
+    home = session.settle(request)
+    home.make()
+    session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    home.prune()
+    session.events = state.EventFile(home.events(request["run"]), request["run"], request["target"])
+    session.append(request.get("events", []))
+    return facts(session)
+
+
+def look(session: Any, request: Dict[str, Any]) -> Facts:
+    """The facts, and who holds the lock now (`holder`, or null)."""
+    home = session.settle(request)
+    held = lock.held(home.lock)
+    return dict(facts(session), holder=lock.holder_of(home.lock) if held else None)
+
+
+def facts(session: Any) -> Facts:
+    """{"process", "how", "run", "program", "old_program", "faults"}: what could not be found out stands in faults, by its name.
+
+    process is a Seen or null; run is the run that launched it, when deployctl did.
+    """
+    faults: Dict[str, Any] = {}
+    session.record = state.read_json(session.home.record)
+    found = _noting(faults, "process", lambda: _process(session))
+    session.before = found.top if found else None
+    session.capture = None
+    if session.before:
+        session.capture = _noting(faults, "capture", lambda: procfs.capture(session.before["pid"]))
+    session.program = _noting(faults, "program", lambda: _program(session.workload))
+    old = _noting(faults, "interpreter", lambda: _same_program(session))
+    recorded = found is not None and found.how == "record"
+    return {
+        "process": session.before,
+        "how": found.how if found else None,
+        "run": session.record["run"] if recorded and session.record else None,
+        "program": session.program.as_dict() if session.program else None,
+        "old_program": old.as_dict() if old else None,
+        "faults": faults,
+    }
+
+
+def _noting(faults: Dict[str, Any], name: str, act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except Fault as fault:
+        faults[name] = fault.as_dict()
+        return None
+
+
+def _process(session: Any) -> tree.Found:
+    found = tree.find(session.workload, session.record)
+    top, workload, record = found.top, session.workload, session.record
+    if top is None:
+        return found
+    if found.how == "record" and record and record["directory"] != workload["directory"]:
+        raise Refused(
+            "'%s' runs in %s; this playbook says %s" % (workload["name"], record["directory"], workload["directory"]),
+            where=workload["name"], todo="give the other workload a name of its own",
+        )  # fmt: skip
+    for name in state.names(session.home.base):
+        other = state.read_json(state.Home(session.home.base, name).record) if name != workload["name"] else None
+        if other and (other["pid"], other["started"], other["boot"]) == (top["pid"], top["started"], top["boot"]):
+            raise Refused(
+                "pid %d is the workload '%s' of run %s" % (top["pid"], name, other["run"]),
+                where=workload["name"], todo="use that name, or a `match` that does not fit it",
+            )  # fmt: skip
+    return found
+
+
+def _program(workload: Dict[str, Any]) -> program.Program:
+    user = environment.user_of(workload["user"])
+    return program.find(workload["command"], environment.clean(user, workload["environment"]), workload["directory"])
+
+
+def _same_program(session: Any) -> Optional[program.Program]:
+    if session.capture is None:
+        return None
+    capture = session.capture
+    old = program.running(capture["argv"], capture["environment"], capture["directory"], capture["exe"])
+    new = session.program
+    if new is not None and old.identity != new.identity:
+        raise Refused(
+            "the running process uses %s, this command would start %s" % (old.path, new.interpreter),
+            where="workload: command", todo="name the running one by its path: %s" % old.path,
+        )  # fmt: skip
+    return old

@@ -1,0 +1,71 @@
+"""The private place beside a destination where files wait to go live, and where the old ones are kept: DESTINATION/.deployctl/RUN/.
+
+It is below the destination, so that a rename into it stays in one file system.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import List
+
+from .faults import Refused
+from .state import private_directory
+
+NAME = ".deployctl"
+KEPT = 3  # releases
+
+
+class Place:
+    """The directory of one run below one destination."""
+
+    def __init__(self, root: str, run: str) -> None:
+        self.root, self.run = root, run
+        self.home = os.path.join(root, NAME)
+        self.path = os.path.join(self.home, run)
+        self.bundle = os.path.join(self.path, "bundle")
+        self.intent = os.path.join(self.path, "intent.json")
+        self.made: List[str] = []  # directories that were made for it, the outermost first
+
+    def new(self, path: str = "") -> str:
+        """Where a staged file lies."""
+        return os.path.join(self.path, "new", path)
+
+    def old(self, path: str = "") -> str:
+        """Where the file that was live before lies."""
+        return os.path.join(self.path, "old", path)
+
+    def live(self, path: str) -> str:
+        """Where it goes."""
+        return os.path.join(self.root, path)
+
+    def remove(self) -> None:
+        """Removes the place, and what was made for it as far as it is empty."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        for directory in [self.home, *reversed(self.made)]:
+            try:
+                os.rmdir(directory)
+            except OSError:
+                return
+
+    def prune(self) -> None:
+        """Removes the oldest releases; this run's own one and the two before stay."""
+        for run in sorted(os.listdir(self.home))[:-KEPT]:
+            shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
+
+
+def make(root: str, run: str) -> Place:
+    """Makes the place of a run. Raises Refused where it cannot be made."""
+    place = Place(root, run)
+    missing = root
+    while not os.path.lexists(missing):
+        place.made.insert(0, missing)
+        missing = os.path.dirname(missing)
+    try:
+        os.makedirs(root, exist_ok=True)
+        private_directory(place.home)
+        private_directory(place.path)
+    except OSError as error:
+        place.remove()
+        raise Refused("cannot stage there: %s" % error.strerror, where=root, todo="make the directory writable, or correct `to`") from error
+    return place

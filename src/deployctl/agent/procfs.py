@@ -1,0 +1,310 @@
+"""What the kernel says of a process, read from /proc. It sends no signal, and it does not know what a workload is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from .faults import Refused
+
+Seen = Dict[str, Any]
+TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks a second
+DEAD = ("Z", "X")
+NAMES = {int(item): item.name[3:] for item in signal.Signals if item < 32}
+LIMITS = {
+    "cpu time": "CPU", "file size": "FSIZE", "data size": "DATA", "stack size": "STACK", "core file size": "CORE", "resident set": "RSS",
+    "processes": "NPROC", "open files": "NOFILE", "locked memory": "MEMLOCK", "address space": "AS", "pending signals": "SIGPENDING",
+    "msgqueue size": "MSGQUEUE", "nice priority": "NICE", "realtime priority": "RTPRIO", "realtime timeout": "RTTIME",
+}  # fmt: skip
+
+
+class Glance(NamedTuple):
+    """The least that tells one process from another: what a look at every process can afford.
+
+    started is in clock ticks since boot; state is that of a living thread when the main thread has ended before the others.
+    """
+
+    pid: int
+    started: int
+    state: str
+    ppid: int
+    comm: str
+
+
+def read(path: str) -> bytes:
+    """The whole file. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = [os.read(handle, 1 << 16)]
+        while parts[-1]:
+            parts.append(os.read(handle, 1 << 16))
+    finally:
+        os.close(handle)
+    return b"".join(parts)
+
+
+def text(raw: bytes) -> str:
+    """Bytes of the kernel as text from which the same bytes can be made again."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def everyone() -> Iterator[int]:
+    """The pid of every process that /proc shows."""
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def boot_id() -> str:
+    """The id of this boot: pids and start times of another one mean nothing."""
+    return text(read("/proc/sys/kernel/random/boot_id")).strip()
+
+
+def _stat(path: str) -> Tuple[str, List[str]]:
+    """(comm, the fields from `state` on). The comm may hold ")" and spaces. Source: proc_pid_stat(5)."""
+    raw = text(read(path))
+    end = raw.rindex(")")
+    return raw[raw.index("(") + 1 : end], raw[end + 2 :].split()
+
+
+def glance(pid: int) -> Optional[Glance]:
+    """The process at a glance; None when it is gone or cannot be seen. A zombie whose other threads live is alive.
+
+    Source: proc_pid_stat(5), fields 3 state, 4 ppid, 20 num_threads, 22 starttime.
+    """
+    try:
+        comm, fields = _stat("/proc/%d/stat" % pid)
+    except (OSError, ValueError):
+        return None
+    state = fields[0]
+    if state in DEAD and int(fields[17]) > 1:
+        state = next((other for other in _states(pid) if other not in DEAD), state)
+    return Glance(pid, int(fields[19]), state, int(fields[1]), comm)
+
+
+def _tasks(pid: int) -> List[str]:
+    return ["/proc/%d/task/%s" % (pid, name) for name in os.listdir("/proc/%d/task" % pid)]
+
+
+def _states(pid: int) -> Iterator[str]:
+    try:
+        for task in _tasks(pid):
+            yield _stat(task + "/stat")[1][0]
+    except (OSError, ValueError):
+        return
+
+
+def same(seen: Seen) -> bool:
+    """Whether that very process still lives: pid and start time (and the boot id, where it is given) are equal; a zombie is dead."""
+    now = glance(seen["pid"])
+    if now is None or now.started != seen["started"] or now.state in DEAD:
+        return False
+    return not seen.get("boot") or seen["boot"] == boot_id()
+
+
+def hidden(pid: int) -> bool:
+    """Whether there is a process of another user that /proc does not show us (hidepid). Source: proc(5), kill(2)."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return glance(pid) is None
+    except OSError:
+        pass
+    return False
+
+
+def elsewhere(pid: int) -> bool:
+    """Whether the process lives in a pid namespace below ours: in a container of this host, where it is another target's.
+
+    Source: proc_pid_status(5), NSpid: one pid for each namespace from ours down to its own.
+    """
+    try:
+        return len(_status("/proc/%d/status" % pid).get("NSpid", "").split()) > 1
+    except OSError:
+        return False
+
+
+def signals(mask: str) -> List[str]:
+    """The names of the signals in a hexadecimal mask; real-time signals have no name and are left out."""
+    bits = int(mask, 16)
+    return [name for number, name in NAMES.items() if bits >> (number - 1) & 1]
+
+
+def _status(path: str) -> Dict[str, str]:
+    """Source: proc_pid_status(5)."""
+    pairs = (line.partition(":") for line in text(read(path)).splitlines())
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def argv_of(pid: int) -> List[str]:
+    """The command line as it is shown; the process may have written over it. Raises OSError. Source: proc_pid_cmdline(5)."""
+    return _words(read("/proc/%d/cmdline" % pid))
+
+
+def _words(raw: bytes) -> List[str]:
+    return [text(word) for word in (raw[:-1] if raw.endswith(b"\0") else raw).split(b"\0")] if raw else []
+
+
+def look(pid: int) -> Optional[Seen]:
+    """What the kernel says of a process; None when it is gone, also when it goes while it is being read.
+
+    Keys: docs/architecture.md section 6. blocked holds what every thread blocks, pending what waits for any of them; since is in
+    seconds since the epoch, a hint only; pid1: it is the first process of its pid namespace, so that only handled signals reach it;
+    traced: the pid of its tracer, or 0; unreadable: the names of what could not be read, which therefore means nothing.
+    Source: proc_pid_stat(5), proc_pid_status(5).
+    """
+    try:
+        _, fields = _stat("/proc/%d/stat" % pid)
+        whole = _status("/proc/%d/status" % pid)
+    except (OSError, ValueError):
+        return None
+    unreadable: List[str] = []
+    try:
+        argv = argv_of(pid)
+    except OSError:
+        argv, unreadable = [], ["cmdline"]
+    blocked, pending = _masks(pid, whole, unreadable)
+    now = glance(pid)
+    if now is None or now.started != int(fields[19]):
+        return None
+    return {
+        "pid": pid, "started": now.started, "boot": boot_id(), "state": now.state, "ppid": now.ppid, "argv": argv, "comm": now.comm,
+        "uid": int(whole["Uid"].split()[0]), "since": round(time.time() - _age(now.started), 1),
+        "ignored": signals(whole["SigIgn"]), "caught": signals(whole["SigCgt"]), "blocked": blocked, "pending": pending,
+        "threads": int(fields[17]), "pgrp": int(fields[2]), "session": int(fields[3]),
+        "pid1": whole.get("NSpid", str(pid)).split()[-1] == "1", "traced": int(whole.get("TracerPid", "0")), "unreadable": unreadable,
+    }  # fmt: skip
+
+
+def _age(started: int) -> float:
+    """Seconds since the start. Start times and CLOCK_BOOTTIME share the kernel's clock; /proc/uptime may be lxcfs's own."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / TICKS
+
+
+def _masks(pid: int, whole: Dict[str, str], unreadable: List[str]) -> Tuple[List[str], List[str]]:
+    """(blocked by every living thread, pending for the process or any thread): status alone shows the main thread's masks."""
+    blocked, pending = None, int(whole["ShdPnd"], 16)
+    try:
+        for task in _tasks(pid):
+            try:
+                status = _status(task + "/status")
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # a thread that has just ended
+            if status["State"][0] not in DEAD:
+                mask = int(status["SigBlk"], 16)
+                blocked = mask if blocked is None else blocked & mask
+                pending |= int(status["SigPnd"], 16)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except OSError:
+        unreadable.append("task")
+        blocked = 0
+    return signals("%x" % (blocked or 0)), signals("%x" % pending)
+
+
+def usage(pid: int) -> Optional[Dict[str, Optional[int]]]:
+    """What a process has used since its start: cpu_ticks, written_bytes (None when unreadable), switches of all its threads.
+
+    written_bytes counts what it gave to write(2), whether or not it has reached a disk. Source: proc_pid_io(5), wchar.
+    """
+    try:
+        _, fields = _stat("/proc/%d/stat" % pid)
+        switches = sum(_switches(task) for task in _tasks(pid))
+    except (OSError, ValueError):
+        return None
+    written: Optional[int] = None
+    try:
+        lines = dict(line.split(b":") for line in read("/proc/%d/io" % pid).splitlines())
+        written = int(lines[b"wchar"])
+    except (OSError, ValueError, KeyError):
+        pass
+    return {"cpu_ticks": int(fields[11]) + int(fields[12]), "written_bytes": written, "switches": switches}
+
+
+def _switches(task: str) -> int:
+    try:
+        status = _status(task + "/status")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(status["voluntary_ctxt_switches"]) + int(status["nonvoluntary_ctxt_switches"])
+
+
+def carries(pid: int, entry: bytes) -> bool:
+    """Whether the environment that the process was started with has that entry (NAME=value)."""
+    try:
+        return b"\0" + entry + b"\0" in b"\0" + read("/proc/%d/environ" % pid)
+    except OSError:
+        return False
+
+
+def environment(pid: int) -> Optional[Dict[str, str]]:
+    """The environment that the process was started with; None when it is gone or may not be read. Source: proc_pid_environ(5)."""
+    try:
+        raw = read("/proc/%d/environ" % pid)
+    except OSError:
+        return None
+    return dict(text(entry).split("=", 1) for entry in raw.split(b"\0") if b"=" in entry)
+
+
+def capture(pid: int) -> Dict[str, Any]:
+    """The process as it runs, so that it can be started again as it ran. It holds the environment: it is secret.
+
+    argv, environment, directory, exe, uid, gid, groups, umask, nice, limits {RLIMIT_NAME: [soft, hard], -1 for none}, oom_score_adj,
+    stdout and stderr (paths of regular files, else None), appends {"stdout", "stderr": opened with O_APPEND}, pid, started.
+    Raises Refused when it cannot be trusted: gone, unreadable, written over, or changed between two readings.
+    """
+    try:
+        first, second = _capture(pid), _capture(pid)
+    except PermissionError as error:
+        raise _untrusted(pid, "'%s' may not be read" % error.filename, "run deployctl as its user or as root") from error
+    except (OSError, ValueError) as error:
+        raise _untrusted(pid, "it ended while it was being read", "look again") from error
+    if first != second:
+        raise _untrusted(pid, "it changed while it was being read", "look again when it has settled")
+    return first
+
+
+def _untrusted(pid: int, why: str, todo: str) -> Refused:
+    return Refused("process %d could not be started again as it runs: %s" % (pid, why), where="pid %d" % pid, todo=todo)
+
+
+def _capture(pid: int) -> Dict[str, Any]:
+    base = "/proc/%d/" % pid
+    _, fields = _stat(base + "stat")
+    status = _status(base + "status")
+    raw, surroundings = read(base + "cmdline"), read(base + "environ")
+    directory, exe = os.readlink(base + "cwd"), os.readlink(base + "exe")
+    if not raw or not raw.endswith(b"\0") or raw.endswith(b"\0\0\0") or (surroundings and not surroundings.strip(b"\0")):
+        raise _untrusted(pid, "it has written over its command line", "stop it by hand, or let its parent be the workload")
+    if directory.endswith(" (deleted)") and not os.path.isdir(directory):
+        raise _untrusted(pid, "its directory '%s' is gone" % directory[: -len(" (deleted)")], "restart it in one that lasts")
+    if len(set(status["Uid"].split())) > 1:
+        raise _untrusted(pid, "it runs with the rights of several users", "stop it by hand")
+    outputs = {name: _output(pid, number) for name, number in (("stdout", 1), ("stderr", 2))}
+    return {
+        "pid": pid, "started": int(fields[19]), "argv": _words(raw), "environment": environment(pid), "directory": directory, "exe": exe,
+        "uid": int(status["Uid"].split()[0]), "gid": int(status["Gid"].split()[0]),
+        "groups": [int(group) for group in status["Groups"].split()], "umask": int(status.get("Umask", "022"), 8),
+        "nice": int(fields[16]), "limits": _limits(text(read(base + "limits"))), "oom_score_adj": int(read(base + "oom_score_adj")),
+        "stdout": outputs["stdout"][0], "stderr": outputs["stderr"][0], "appends": {name: value[1] for name, value in outputs.items()},
+    }  # fmt: skip
+
+
+def _limits(table: str) -> Dict[str, List[int]]:
+    """Source: proc_pid_limits(5): "Max " and a name in 26 columns, then soft, hard, unit."""
+    rows = ((LIMITS.get(line[4:26].strip()), line[26:].split()) for line in table.splitlines()[1:])
+    return {"RLIMIT_" + name: [-1 if value == "unlimited" else int(value) for value in values[:2]] for name, values in rows if name}
+
+
+def _output(pid: int, number: int) -> Tuple[Optional[str], bool]:
+    """(path of the regular file behind a descriptor, or None; whether it was opened to append). A closed one counts as none."""
+    try:
+        path = "/proc/%d/fd/%d" % (pid, number)
+        target = os.readlink(path)
+        if not stat.S_ISREG(os.stat(path).st_mode) or not os.path.exists(target):
+            return None, False
+        info = dict(line.split(b":", 1) for line in read("/proc/%d/fdinfo/%d" % (pid, number)).splitlines() if b":" in line)
+        return target, bool(int(info[b"flags"], 8) & os.O_APPEND)
+    except FileNotFoundError:
+        return None, False

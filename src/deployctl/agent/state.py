@@ -1,0 +1,155 @@
+"""What the target keeps of its workloads: where, and how it is written so that a crash leaves the old or the new text.
+
+docs/architecture.md section 5 draws the directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from typing import Any, Dict, List, Optional
+
+VERSION = 1
+KEPT_RUNS = 50  # event files of a workload
+
+
+def directory(named: Optional[str] = None) -> str:
+    """The state directory: the one that the target names, /var/lib/deployctl for root, else the user's own."""
+    if named:
+        return named
+    if os.geteuid() == 0:
+        return "/var/lib/deployctl"
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "deployctl")
+
+
+def private_directory(path: str) -> str:
+    """Makes the directory and its parents, 0700 where we make them."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+def read_json(path: str) -> Optional[Dict[str, Any]]:
+    """The object in the file; None when there is none, or when it is damaged."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def write_json(path: str, data: Dict[str, Any]) -> None:
+    """Replaces the file as a whole (0600), fsynced: a reader sees the old object or the new one."""
+    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(data, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(path: str) -> None:
+    """Makes renames in the directory durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Home:
+    """The places of one workload in the state directory."""
+
+    def __init__(self, base: str, name: str) -> None:
+        self.base, self.name = base, name
+        self.path = os.path.join(base, "workloads", name)
+        self.lock = os.path.join(self.path, "lock")
+        self.record = os.path.join(self.path, "record.json")
+        self.exit = os.path.join(self.path, "exit.json")
+        self.runs = os.path.join(self.path, "runs")
+
+    def make(self) -> None:
+        """Makes the directories of the workload."""
+        private_directory(self.runs)
+
+    def events(self, run: str) -> str:
+        """The event file of a run."""
+        return os.path.join(self.runs, run + ".jsonl")
+
+    def job(self, run: str) -> str:
+        """The job file of a run."""
+        return os.path.join(self.runs, run + ".job")
+
+    @property
+    def mark(self) -> str:
+        """What every process of the workload carries in its environment: DEPLOYCTL_MARK=…"""
+        return "DEPLOYCTL_MARK=" + self.path
+
+    def prune(self) -> None:
+        """Removes the oldest event files; a run's id begins with its time."""
+        for run in runs(self)[:-KEPT_RUNS]:
+            os.unlink(self.events(run))
+
+
+def names(base: str) -> List[str]:
+    """The workloads of which this state directory knows."""
+    try:
+        return sorted(os.listdir(os.path.join(base, "workloads")))
+    except OSError:
+        return []
+
+
+def runs(home: Home) -> List[str]:
+    """The ids of the runs that have an event file, the oldest first."""
+    try:
+        return sorted(name[: -len(".jsonl")] for name in os.listdir(home.runs) if name.endswith(".jsonl"))
+    except OSError:
+        return []
+
+
+class EventFile:
+    """The events of a run, appended line by line."""
+
+    def __init__(self, path: str, run: str, target: str) -> None:
+        self.path, self.run, self.target = path, run, target
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def append(self, event: Dict[str, Any], sync: bool = False) -> None:
+        """One event; `sync` makes it durable before anything else happens."""
+        os.write(self._handle, json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
+        if sync:
+            os.fsync(self._handle)
+
+    def say(self, phase: str, what: str, sync: bool = False, **fields: Any) -> Dict[str, Any]:
+        """An event of now."""
+        event = dict(v=VERSION, t=round(time.time(), 3), run=self.run, target=self.target, phase=phase, what=what, **fields)
+        self.append(event, sync)
+        return event
+
+    def size(self) -> int:
+        """Bytes so far: where one who follows begins."""
+        return os.fstat(self._handle).st_size
+
+
+def last_event(path: str) -> Optional[Dict[str, Any]]:
+    """The last whole line of an event file; a torn one is passed over."""
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - (1 << 16)))
+            lines = stream.read().split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines[:-1]):
+        try:
+            return dict(json.loads(line))
+        except ValueError:
+            continue
+    return None

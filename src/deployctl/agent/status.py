@@ -1,0 +1,46 @@
+"""status: what the target knows of its workloads, and what the kernel says of their processes. No lock, nothing is written."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from . import lock, match, procfs, state, tree
+from .faults import Fault
+
+
+def status(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"workloads": [{"name", "process", "how", "record", "exit", "last", "holder", "fault"}]}.
+
+    request: workloads, as the playbooks name them, for those that have no record here; state.
+    """
+    base = state.directory(request.get("state"))
+    known = dict.fromkeys(state.names(base))
+    asked: Dict[str, Optional[Dict[str, Any]]] = {item["name"]: match.known_by(item) for item in request.get("workloads", [])}
+    answers = [_one(base, name, asked.get(name)) for name in sorted({**known, **asked})]
+    return {"workloads": [answer for answer in answers if answer["record"] or answer["process"] or answer["fault"]], "state": base}
+
+
+def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    home = state.Home(base, name)
+    record = state.read_json(home.record)
+    answer: Dict[str, Any] = {"name": name, "record": record, "process": None, "how": None, "fault": None}
+    try:
+        if asked is not None:
+            found = tree.find(asked, record)
+            answer.update(process=found.top, how=found.how)
+        elif record is not None and procfs.same(record):
+            answer.update(process=procfs.look(record["pid"]), how="record")
+    except Fault as fault:
+        answer["fault"] = fault.as_dict()
+    exit_ = state.read_json(home.exit)
+    matches = record and exit_ and exit_.get("pid") == record["pid"] and exit_.get("started") == record["started"]
+    answer["exit"] = exit_ if matches else None
+    answer["holder"] = lock.holder_of(home.lock) if lock.held(home.lock) else None
+    answer["last"] = _last(home)
+    return answer
+
+
+def _last(home: state.Home) -> Optional[Dict[str, Any]]:
+    """The last event of the newest run."""
+    runs: List[str] = state.runs(home)
+    return state.last_event(home.events(runs[-1])) if runs else None

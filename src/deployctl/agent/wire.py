@@ -1,0 +1,82 @@
+"""The talk with the controller: JSON lines both ways. It knows no operation."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from typing import Any, Dict, Optional
+
+Request = Dict[str, Any]
+LEASE = 30.0  # seconds without a word from the controller
+
+
+class HungUp(Exception):
+    """The controller closed its side, or was silent for longer than the lease."""
+
+
+class Wire:
+    """Two descriptors of ours: nothing that a program started by us prints can come between."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.source, self.sink = source, sink
+        self._buffer = b""
+        self._heard = time.monotonic()
+
+    def next(self, timeout: Optional[float] = None, also: Optional[int] = None) -> Optional[Request]:
+        """The next request; None after `timeout` seconds, or when the descriptor `also` can be read.
+
+        Raises HungUp at the end of the input, and when the lease is over.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            request = self._parsed()
+            if request is not None:
+                return request
+            now = time.monotonic()
+            if now - self._heard > LEASE:
+                raise HungUp("the controller was silent for %d seconds" % LEASE)
+            wait = self._heard + LEASE - now + 0.01
+            if until is not None:
+                wait = min(wait, max(0.0, until - now))
+            ready = select.select([self.source] if also is None else [self.source, also], [], [], wait)[0]
+            if self.source in ready:
+                self._read()
+            elif also in ready or (until is not None and time.monotonic() >= until):
+                return None
+
+    def _read(self) -> None:
+        data = os.read(self.source, 1 << 16)
+        if not data:
+            raise HungUp("the controller closed its side")
+        self._heard = time.monotonic()
+        self._buffer += data
+
+    def _parsed(self) -> Optional[Request]:
+        while b"\n" in self._buffer:
+            line, self._buffer = self._buffer.split(b"\n", 1)
+            request = json.loads(line)
+            if request.get("op") != "alive":
+                return dict(request)
+        return None
+
+    def busy(self) -> None:
+        """Tells the lease that we did not listen because we worked: what was sent meanwhile is still in the pipe."""
+        self._heard = time.monotonic()
+
+    def send(self, message: Dict[str, Any]) -> None:
+        """One JSON line. Raises HungUp when nobody reads any more."""
+        self._write(json.dumps(message, ensure_ascii=True, separators=(",", ":")))
+
+    def send_marker(self, nonce: str, hello: Dict[str, Any]) -> None:
+        """The first line: by it the controller knows that we run, whatever login files printed before."""
+        self._write("deployctl-agent %s %s" % (nonce, json.dumps(hello)))
+
+    def _write(self, line: str) -> None:
+        data = line.encode("ascii") + b"\n"
+        try:
+            while data:
+                data = data[os.write(self.sink, data) :]
+        except OSError as error:
+            raise HungUp("the controller reads no more: %s" % error.strerror) from error

@@ -1,0 +1,1 @@
+"""Words in, exit status out. Playbooks become commands here."""

@@ -1,0 +1,104 @@
+"""The command `deployctl`: its own commands, one for each playbook in the search path, and what every error ends with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from deployctl import __version__
+from deployctl.cli import demo, playbooks, status
+from deployctl.errors import DeployError
+
+HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
+
+Each playbook in ./playbooks (or $DEPLOYCTL_PLAYBOOKS, or the user's configuration) is a command of its own."""
+
+
+def build(extra: tuple[str, ...]) -> typer.Typer:
+    """The application, with the playbooks that are found now; `extra` are the words after `--`."""
+    app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app.callback()(_main)
+    playbooks.register(app, os.environ, Path.cwd(), extra)
+    status.register(app)
+    demo.register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"deployctl {__version__}")
+        raise typer.Exit(0)
+
+
+VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+
+
+def _main(version: Annotated[bool, VERSION] = False) -> None:
+    pass
+
+
+def main() -> NoReturn:
+    """Runs the words of this process and ends it with their status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupted)
+    sys.exit(call(sys.argv[1:]))
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """A terminal that closes and a service manager that stops us mean what Ctrl-C means."""
+    raise KeyboardInterrupt
+
+
+def call(words: list[str]) -> int:
+    """The exit status of the words (docs/exit-status.md)."""
+    try:
+        before, extra = _split(words)
+        return int(build(extra)(before, prog_name="deployctl", standalone_mode=False) or 0)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except typer.TyperException as error:
+        return _wrong_words(error, words)
+    except DeployError as error:
+        return _say(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Words before the first `--`, and after it: those are undeclared flags of the workload, and no targets."""
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], tuple(words[at + 1 :])
+
+
+def _say(error: DeployError) -> int:
+    from deployctl.report import faults
+
+    print("\n".join(faults.lines(error)), file=sys.stderr)
+    return error.exit_status
+
+
+def _wrong_words(error: typer.TyperException, words: list[str]) -> int:
+    """What the parser of the words refused, in our form; nothing was contacted."""
+    from deployctl.errors import WordsError
+
+    near = getattr(error, "possibilities", None)
+    message = (error.message or error.format_message()).rstrip(".")
+    hint = f"did you mean '{near[0]}'?" if near else "see its --help"
+    what, _, found = message.partition(". Did you mean ")
+    if found:
+        hint = f"did you mean {found.rstrip('?')}?"
+    context = getattr(error, "ctx", None)
+    return _say(WordsError(what[:1].lower() + what[1:], where=context.command_path if context else "deployctl", todo=hint))
+
+
+if __name__ == "__main__":
+    main()

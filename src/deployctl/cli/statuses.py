@@ -1,0 +1,56 @@
+"""What `deployctl status` does. Imported when it is called, not before."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deployctl import fleet, inventory, playbooks
+from deployctl import playbook as playbook_file
+from deployctl.errors import DeployError, RefusedError, suggestion
+from deployctl.report import faults, states
+from deployctl.runner import open_session
+from deployctl.transports.connect import Connections
+
+
+def show(words: Sequence[str], as_json: bool, environment: Mapping[str, str], cwd: Path) -> int:
+    """Prints the state of each target; the worst exit status. Raises WordsError."""
+    hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
+    asked = [(target, word.partition(":")[2]) for word in words for target in hosts.select([word.partition(":")[0]])]
+    named = _named(environment, cwd)
+    statuses = []
+    with Connections() as connections:
+        for target, workload in asked:
+            try:
+                with open_session(target, connections) as session:
+                    answer = session.ask("status", workloads=named)
+                answer = _only(answer, workload, target.name) if workload else answer
+                print(json.dumps({"target": target.name, **answer}) if as_json else "\n".join(states.lines(target.name, answer)))
+                statuses.append(0)
+            except DeployError as error:
+                print("\n".join(faults.lines(error)), file=sys.stderr)
+                statuses.append(error.exit_status)
+    return fleet.worst(statuses)
+
+
+def _named(environment: Mapping[str, str], cwd: Path) -> list[dict[str, Any]]:
+    """The workloads that the playbooks name, one each; a playbook that cannot be read names none."""
+    named: dict[str, dict[str, Any]] = {}
+    for path in playbooks.find(playbooks.search_path(environment, cwd)).values():
+        try:
+            workload = playbook_file.load(path).model.workload
+        except DeployError:
+            continue
+        named.setdefault(workload.name, {"name": workload.name, "match": workload.match, "command": list(workload.command)})
+    return list(named.values())
+
+
+def _only(answer: dict[str, Any], workload: str, target: str) -> dict[str, Any]:
+    kept = [item for item in answer["workloads"] if item["name"] == workload]
+    if not kept:
+        known = [item["name"] for item in answer["workloads"]]
+        raise RefusedError(f"'{workload}' is no workload that is known there", where=target, todo=suggestion(workload, known))
+    return {**answer, "workloads": kept}

@@ -1,0 +1,56 @@
+"""The controller's journal: one event file a run, the record's own format. It never stops a restart."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from deployctl.events import Event
+
+KEPT = 200  # runs
+
+
+class Journal:
+    """Appends events to the file of their run (0600), each flushed at once. `trouble` holds the first reason why it could not."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = directory or default_directory()
+        self.trouble: str | None = None
+
+    def append(self, event: Event) -> None:
+        """One event; a fault of the disk is kept in `trouble`, since a run matters more than its journal."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self.directory / f"{event['run']}.jsonl"
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(handle, json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
+            finally:
+                os.close(handle)
+            if event["what"] == "begin":
+                self._prune()
+        except OSError as error:
+            self.trouble = self.trouble or f"{self.directory}: {error.strerror}"
+
+    def _prune(self) -> None:
+        for old in sorted(self.directory.glob("*.jsonl"))[:-KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def default_directory() -> Path:
+    """The platform's state directory of the user."""
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("deployctl")) / "runs"
+
+
+def read(path: Path) -> list[Event]:
+    """The events of a run; a torn last line is passed over. Raises OSError."""
+    events: list[Event] = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue
+    return events

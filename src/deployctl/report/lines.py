@@ -1,0 +1,183 @@
+"""What an event says to a person: a label, a sentence, and how it is meant ("good", "bad", "note", "plain"). Pure: event in, line out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deployctl import verdicts
+from deployctl.events import Event
+from deployctl.report import faults
+from deployctl.report.text import command, count, process, safe
+from deployctl.values import show_duration, show_size
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the screen. `mood` chooses the colour; `more` are further lines below it."""
+
+    label: str
+    text: str
+    mood: str = "plain"
+    more: tuple[str, ...] = ()
+
+
+def _begin(event: Event) -> Line:
+    return Line("run", f"{event['run']}: {safe(event['playbook'])} of {safe(event['workload'])} on {event['target']}", "note")
+
+
+def _connected(event: Event) -> Line:
+    where = f"container {event['container']}, " if event.get("container") else ""
+    return Line("connected", f"{where}{safe(event['node'])}, python {safe(event['python'])} ({safe(event['executable'])})")
+
+
+def _locked(event: Event) -> Line:
+    return Line("locked", safe(event["workload"]))
+
+
+def _found(event: Event) -> Line:
+    seen = event["process"]
+    if seen is None:
+        return Line("found", "no process of the workload runs")
+    origin = f"of run {event['run_of']}" if event.get("run_of") else "not started by deployctl"
+    deaf = [name for name in ("INT", "TERM") if name in seen["ignored"]]
+    more = (f"it ignores {' and '.join(deaf)}: such a rung is skipped, not waited for",) if deaf else ()
+    return Line("found", f"{process(seen)} ({origin})", more=more)
+
+
+def _program(event: Event) -> Line:
+    prefix = f", environment {safe(event['prefix'])}" if event.get("prefix") else ""
+    return Line("program", f"{safe(event['path'])}{prefix}")
+
+
+def _unchanged(event: Event) -> Line:
+    return Line("push", f"nothing to send: {count(event['files'], 'file')} compared with {safe(event['destination'])}, none differs")
+
+
+def _staged(event: Event) -> Line:
+    size = f"{show_size(event['bytes'])} ({show_size(event['sent'])} sent)"
+    text = f"{len(event['changed'])} of {count(event['files'], 'file')} differ, {size}, staged for {safe(event['destination'])}"
+    return Line("push", text, more=tuple(safe(path) for path in event["changed"][:10]))
+
+
+def _verified(event: Event) -> Line:
+    return Line("verify", f"{count(event['files'], 'staged file')} compiled by {safe(event['interpreter'])} ({safe(event['version'])})")
+
+
+def _cutover(event: Event) -> Line:
+    return Line("cut over", f"job {event['job_pid']} in the target leads from here; it goes on if this connection ends", "note")
+
+
+def _rung(event: Event) -> Line:
+    pids = ", ".join(str(pid) for pid in event["pids"])
+    return Line("stop", f"{event['signal']} to pid {pids}, waits up to {show_duration(event['wait'])}")
+
+
+def _rung_skipped(event: Event) -> Line:
+    said, _ = verdicts.say(event["verdict"], event.get("detail"))
+    return Line("stop", f"{event['signal']} skipped: {event['verdict']}{_detail(event)}. {said}", "bad")
+
+
+def _waiting(event: Event) -> Line:
+    parts = [f"state {safe(event.get('state') or '?')}", f"{100 * (event.get('cpu') or 0):.0f} % of a core"]
+    if event.get("written"):
+        parts.append(f"writes {show_size(event['written'])}/s")
+    alive = ", ".join(str(pid) for pid in event["alive"])
+    return Line("", f"{show_duration(event['elapsed'])} of {show_duration(event['wait'])}: {', '.join(parts)}; still there: {alive}")
+
+
+def _stopped(event: Event) -> Line:
+    by = f" by {event['by']}" if event.get("by") else ""
+    ended = f", {faults.how_ended(event['exit'])}" if event.get("exit") else ""
+    dirty = event["verdict"] != "stopped"
+    more = tuple(verdicts.say(event["verdict"], event.get("detail"))) if dirty else ()
+    return Line("stopped", f"after {show_duration(event['seconds'])}{by}{ended}", "bad" if dirty else "good", more)
+
+
+def _not_running(event: Event) -> Line:
+    return Line("stop", "nothing to stop: no process of the workload runs")
+
+
+def _not_stopped(event: Event) -> Line:
+    said, advice = verdicts.say(event["verdict"], event.get("detail"))
+    evidence = [f"seen: {safe(fact)}" for fact in event.get("evidence") or []]
+    pids = ", ".join(str(pid) for pid in event["pids"])
+    return Line("stop", f"still there: {pids}. {event['verdict']}{_detail(event)}: {said}", "bad", (f"do: {advice}", *evidence))
+
+
+def _live(event: Event) -> Line:
+    return Line("live", f"{count(event['files'], 'new file')} in place")
+
+
+def _back(event: Event) -> Line:
+    return Line("back", f"{count(event['files'], 'file')} put back as before" if event["files"] else "no file had changed", "bad")
+
+
+def _launched(event: Event) -> Line:
+    return Line("launched", f"pid {event['pid']}: {command(event['argv'])}", more=(f"log {safe(event['log'])}",))
+
+
+def _checking(event: Event) -> Line:
+    waits = "the line came" if event.get("line") else "waits for its time or its line"
+    return Line("", f"{show_duration(event['elapsed'])}: alive, {waits}")
+
+
+def _checked(event: Event) -> Line:
+    line = f"; log: {safe(event['line'], 120)}" if event.get("line") else ""
+    return Line("check", f"alive for {show_duration(event['alive'])}{line}", "good")
+
+
+def _failed(event: Event) -> Line:
+    head, *more = faults.event_lines(event)
+    return Line(event.get("op") or "failed", head.removeprefix("error: "), "bad", tuple(more))
+
+
+def _op(event: Event) -> Line | None:
+    return Line("undo", event["op"], "bad") if event["list"] == "undo" else None
+
+
+ENDS = {
+    "running": "the workload runs",
+    "stopped": "the workload is stopped",
+    "done": "done",
+    "unchanged": "nothing to do",
+    "refused": "nothing was changed",
+    "rolled-back": "rolled back: what ran before runs again",
+    "left": "something of the workload runs, as the failed step left it",
+    "not-stopped": "the old process still runs; nothing new was started",
+    "down": "DOWN: nothing of the workload runs",
+    "busy": "busy: another run is at work; nothing was changed",
+    "unreachable": "the target cannot be used; nothing was changed",
+    "interrupted": "interrupted; nothing was changed",
+    "detached": "nobody follows any more; the job goes on in the target",
+}
+
+
+def _end(event: Event) -> Line:
+    text: str = ENDS.get(event["outcome"], safe(event["outcome"]))
+    running = event.get("process")
+    if running:
+        text += f" as pid {running['pid']}: {command(running['argv'])}"
+    if event.get("down") is not None:
+        text += f"; it was down for {show_duration(event['down'])}"
+    if event["status"] not in (0,) and event.get("reason"):
+        text += f", because: {safe(event['reason'])}"
+    return Line(event["target"], text, "good" if event["status"] == 0 else "bad")
+
+
+def _detail(event: Event) -> str:
+    return f" ({safe(event['detail'])})" if event.get("detail") else ""
+
+
+SAYINGS: dict[str, Callable[[Event], Line | None]] = {
+    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
+    "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
+    "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,
+    "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
+}  # fmt: skip
+
+
+def line(event: Event) -> Line | None:
+    """The line of an event; None for one that says nothing to a person. An unknown word is shown as it is."""
+    say = SAYINGS.get(event["what"])
+    return say(event) if say else Line(safe(event["what"]), "")

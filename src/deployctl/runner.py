@@ -1,0 +1,175 @@
+"""One plan on one target: prepare, compile, send the job, follow it. Every event goes to whoever listens; it knows no kind of step."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from deployctl.errors import BusyError, DeployError, DetachedError, InterruptedRunError, TransportError
+from deployctl.events import Event, Sink, event
+from deployctl.inventory import TargetSpec
+from deployctl.plan import Plan, compile_job
+from deployctl.steps.base import Opened
+from deployctl.target import Session
+from deployctl.transports.connect import Connections
+
+OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
+    (BusyError, "busy"),
+    (TransportError, "unreachable"),
+    (InterruptedRunError, "interrupted"),
+    (DetachedError, "detached"),
+)
+
+
+class Recorder:
+    """Makes the controller's events of a run, tells them, and keeps those that the target has not got yet."""
+
+    def __init__(self, run: str, target: str, emit: Sink) -> None:
+        self.run, self.target, self.emit = run, target, emit
+        self.unsent: list[Event] = []
+        self.phase = "prepare"
+
+    def __call__(self, what: str, **fields: Any) -> None:
+        """One event of now."""
+        told = event(self.run, self.target, self.phase, what, **fields)
+        self.unsent.append(told)
+        self.emit(told)
+
+    def take(self) -> list[Event]:
+        """What the target has not got yet; it is got with the message that carries it."""
+        taken, self.unsent = self.unsent, []
+        return taken
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What `--plan` shows: the plan, what the agent found, what each step would do, and the status that the run would have ended with."""
+
+    plan: dict[str, Any]
+    found: dict[str, Any]
+    steps: tuple[dict[str, Any], ...]
+    holder: dict[str, Any] | None
+    problems: tuple[DeployError, ...]
+
+    @property
+    def status(self) -> int:
+        """0, else that of the first problem."""
+        return self.problems[0].exit_status if self.problems else 0
+
+
+def who() -> dict[str, Any]:
+    """Who runs this from where: {"user", "host", "pid"}."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return {"user": user, "host": platform.node(), "pid": os.getpid()}
+
+
+def run(plan: Plan, connections: Connections, emit: Sink) -> int:
+    """Runs the plan to its end and returns its exit status; the last event is always `end`, on the screen as in the target."""
+    record = Recorder(plan.run, plan.target.name, emit)
+    record("begin", playbook=plan.playbook, workload=plan.workload.name, flags=dict(plan.flags), who=who(), target_kind=plan.target.kind)
+    try:
+        with _session(plan, connections) as session:
+            try:
+                pieces = _prepare(plan, session, record)
+                return _cut_over(plan, session, record, pieces)
+            except DeployError as error:
+                status = _say_no(record, error)
+                session.bid_farewell(record.take())
+                return status
+    except DeployError as error:
+        return _say_no(record, error)
+
+
+def preview(plan: Plan, connections: Connections) -> Preview:
+    """Looks at the target without lock or staging. Raises DeployError where it cannot be looked at."""
+    with _session(plan, connections) as session:
+        answer = session.ask("look", workload=plan.workload.as_data())
+        opened = _opened(answer)
+        steps, problems = [], []
+        for step, gathered in zip(plan.steps, plan.gathered, strict=True):
+            try:
+                step.admit(plan.setting, opened, lambda *_, **__: None)
+                steps.append(step.describe() | (step.preview(gathered, session, plan.setting, opened) or {}))
+            except DeployError as error:
+                steps.append(step.describe())
+                problems.append(error)
+        holder = answer["holder"]
+        if holder:
+            problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))
+        return Preview(plan.describe(), answer, tuple(steps), holder, tuple(problems))
+
+
+def open_session(target: TargetSpec, connections: Connections) -> Session:
+    """The talk with a target's agent. Raises DeployError where there can be none."""
+    return Session(target.name, connections.transport(target), target.python, target.state)
+
+
+@contextmanager
+def _session(plan: Plan, connections: Connections) -> Iterator[Session]:
+    with _interruptible("prepare"), open_session(plan.target, connections) as session:
+        yield session
+
+
+@contextmanager
+def _interruptible(phase: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if phase == "prepare":
+            raise InterruptedRunError("interrupted before anything was stopped; nothing was changed") from error
+        raise DetachedError("interrupted; the job goes on in the target") from error
+
+
+def _prepare(plan: Plan, session: Session, record: Recorder) -> list[Any]:
+    """Locks, looks, and lets each step prepare; returns their pieces of Facts."""
+    with _interruptible("prepare"):
+        began = time.monotonic()
+        hello = session.hello
+        record("connected", python=hello["python"], executable=hello["executable"], container=plan.target.ct, node=hello["node"])
+        answer = session.ask("open", run=plan.run, who=who(), workload=plan.workload.as_data(), events=record.take())
+        opened = _opened(answer)
+        record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
+        if "process" not in opened.faults:
+            record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
+        for step in plan.steps:
+            step.admit(plan.setting, opened, record)
+        return [
+            step.prepare(gathered, session, plan.setting, opened, record) for step, gathered in zip(plan.steps, plan.gathered, strict=True)
+        ]
+
+
+def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any]) -> int:
+    job = compile_job(plan, pieces, who())
+    record.phase = "report"
+    if not job["do"]:
+        record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)
+        session.bid_farewell(record.take())
+        return 0
+    status = 7
+    with _interruptible("cutover"):
+        for told in session.follow("job", job=job, events=record.take()):
+            record.emit(told)
+            if told["what"] == "end":
+                status = told["status"]
+    return status
+
+
+def _opened(answer: dict[str, Any]) -> Opened:
+    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"])
+
+
+def _say_no(record: Recorder, error: DeployError) -> int:
+    """Tells why the run ends here, and that it does."""
+    outcome = next((word for kind, word in OUTCOMES if isinstance(error, kind)), "refused")
+    record("failed", op=None, why=error.what, where=error.where, todo=error.todo)
+    record("end", status=error.exit_status, outcome=outcome, process=None, down=None, reason=error.what)
+    return error.exit_status

@@ -1,0 +1,174 @@
+"""A target's session with the agent: `ask` it one thing, `put` a file, `follow` a job. It knows no step and no sentence of a report."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from deployctl import boot
+from deployctl.errors import AgentError, BusyError, DeployError, DetachedError, RefusedError, TransportError
+from deployctl.events import Event
+from deployctl.transports.base import Channel, HungUp, Transport
+
+ALIVE = 5.0  # seconds between two signs of life; the agent's lease is 30
+ANSWER = 900.0  # seconds that one answer may take: hashing a large tree is the longest
+MARKER = 60.0  # seconds until the agent must have answered: a frozen container never does
+SILENCE = 30.0  # seconds without a word while a job is followed; the session speaks every 5
+
+
+class Session:
+    """One open talk with the agent. A context manager: leaving it ends the session, and with it what was staged."""
+
+    def __init__(self, name: str, transport: Transport, python: str | None = None, state: str | None = None) -> None:
+        self.transport = transport
+        self.name = name
+        self.state = state
+        self._ids = 0
+        self._buffer = b""
+        self._sending = threading.Lock()
+        self._over = threading.Event()
+        nonce = secrets.token_hex(8)
+        self._channel: Channel = transport.open(boot.argv(python, nonce))
+        try:
+            self._send_raw(boot.agent_zip())
+            self.hello: dict[str, Any] = self._marker(f"deployctl-agent {nonce} ".encode())
+        except BaseException:
+            self._channel.close()
+            raise
+        self._pinger = threading.Thread(target=self._ping, name=f"alive {self.name}", daemon=True)
+        self._pinger.start()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the session; what was staged and not handed to a job is taken back by the agent."""
+        self._over.set()
+        self._pinger.join(ALIVE)
+        self._channel.close()
+
+    # --- asking
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The agent's answer. Raises RefusedError, BusyError or AgentError for its "no", TransportError when it is gone."""
+        number = self._request(op, fields)
+        while True:
+            message = self._message(ANSWER)
+            if message.get("id") == number:
+                return self._answer(message)
+
+    def follow(self, op: str, **fields: Any) -> Iterator[Event]:
+        """The events of a job until its end. Raises DetachedError when the link breaks: the job goes on."""
+        number = self._request(op, fields)
+        while True:
+            try:
+                message = self._message(SILENCE)
+            except TransportError as error:
+                todo = f"see what became of it with `deployctl status {self.name}`"
+                raise DetachedError(f"the link broke, the job goes on: {error.what}", where=self.name, todo=todo) from error
+            if "event" in message:
+                yield message["event"]
+            elif message.get("id") == number:
+                self._answer(message)
+                return
+
+    def put(self, source: Path, destination: str, progress: Callable[[int], None] | None = None) -> None:
+        """A new private file in the target. Raises DeployError."""
+        self.transport.put(source, destination, progress)
+
+    def bid_farewell(self, events: list[Event]) -> None:
+        """Ends the session in order, with the last events for the target's own file; best effort, within a few seconds."""
+        try:
+            number = self._request("close", {"events": events})
+            until = time.monotonic() + 5
+            while self._message(max(0.1, until - time.monotonic())).get("id") != number:
+                pass
+        except DeployError:
+            pass
+
+    # --- the wire
+
+    def _request(self, op: str, fields: dict[str, Any]) -> int:
+        self._ids += 1
+        request = {"id": self._ids, "op": op, "target": self.name, **fields}
+        if self.state:
+            request["state"] = self.state
+        self._send(request)
+        return self._ids
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._send_raw(json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
+
+    def _send_raw(self, data: bytes) -> None:
+        try:
+            with self._sending:
+                self._channel.send(data)
+        except HungUp:
+            pass  # its own words win: they come when we read
+
+    def _ping(self) -> None:
+        while not self._over.wait(ALIVE):
+            try:
+                self._send({"op": "alive"})
+            except (OSError, DeployError):
+                return
+
+    def _marker(self, marker: bytes) -> dict[str, Any]:
+        """What the agent says of itself; what came before its marker is login noise."""
+        until = time.monotonic() + MARKER
+        while b"\n" not in self._buffer.partition(marker)[2]:
+            piece = self._receive(max(0.1, until - time.monotonic()))
+            if not piece:
+                status = self._status()
+                raise self.transport.explain(status, self._channel.errors(), self._buffer.decode("utf-8", "replace"))
+            self._buffer += piece
+        line, _, self._buffer = self._buffer.partition(marker)[2].partition(b"\n")
+        return dict(json.loads(line))
+
+    def _message(self, timeout: float) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            piece = self._receive(timeout)
+            if not piece:
+                words = self._channel.errors().strip().splitlines()
+                said = f": {words[-1]}" if words else ""
+                raise TransportError(f"the session broke off{said}", where=self.name, todo="see the target's state, then run again")
+            self._buffer += piece
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return dict(json.loads(line))
+
+    def _receive(self, timeout: float) -> bytes:
+        try:
+            return self._channel.receive(timeout)
+        except TimeoutError as error:
+            raise TransportError(
+                f"no word within {timeout:.0f} s", where=self.name, todo="is the container frozen or the line dead? look, then run again"
+            ) from error
+
+    def _status(self) -> int:
+        try:
+            return self._channel.status(5)
+        except TimeoutError:
+            return 255
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        error = message.get("error")
+        if error is None:
+            return dict(message["answer"])
+        if error["kind"] == "busy":
+            raise BusyError(_holder(error.get("holder", {})), where=self.name, todo=error["todo"])
+        kind = RefusedError if error["kind"] == "refused" else AgentError
+        raise kind(error["what"], where=f"{self.name}: {error['where']}" if error["where"] else self.name, todo=error["todo"])
+
+
+def _holder(holder: dict[str, Any]) -> str:
+    since = time.strftime("%H:%M:%S", time.localtime(holder["since"])) if "since" in holder else "an unknown time"
+    who = f"{holder.get('user', 'somebody')}@{holder.get('host', 'an unknown host')}"
+    return f"{who} holds the workload since {since} (run {holder.get('run', 'unknown')})"
