@@ -174,7 +174,8 @@ OLD = ("--profile-interval", "--profile-interval=3", "--lr", "--lr=1", "--amp", 
 WORDS = st.sampled_from([*OLD, "-1", "1e-4", "--", "x", "-"])
 COMMANDS = st.tuples(st.sampled_from([("t",), ("python3", "-u", "t.py"), ("python3", "-m", "pkg")]), st.lists(WORDS, max_size=8))
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-VALUES = st.tuples(st.integers(0, 99), FLOATS, st.booleans(), st.text(st.characters(codec="utf-8")), st.integers()).map(lambda values: list(zip(FLAGS, values, strict=True)))
+TEXTS = st.text(st.characters(codec="utf-8"))
+VALUES = st.tuples(st.integers(0, 99), FLOATS, st.booleans(), TEXTS, st.integers()).map(lambda given: list(zip(FLAGS, given, strict=True)))
 EXTRA = st.lists(st.sampled_from(["--seed=1", "--fast", "--tag=a", "--tag=b", "--lr=7"]), max_size=4).map(tuple)
 
 

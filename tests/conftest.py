@@ -1,0 +1,46 @@
+"""Things for tests: the lab, and sites where a trainer runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import site as sites
+from tests.lab.lab import Lab
+from tests.site import Site
+
+KINDS = ["here", *(pytest.param(name, marks=pytest.mark.lab) for name in ("pve", "ct200", "ct201"))]
+
+
+@pytest.fixture(scope="session")
+def lab() -> Lab:
+    """The lab that tests/run.sh brought up."""
+    return Lab.current()
+
+
+@pytest.fixture(params=KINDS)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A trainer's site on a target of each kind."""
+    yield from _site(request, tmp_path, request.param)
+
+
+@pytest.fixture
+def local_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A trainer's site on this machine."""
+    yield from _site(request, tmp_path, "here")
+
+
+@pytest.fixture
+def ct_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A trainer's site in the privileged container."""
+    yield from _site(request, tmp_path, "ct200")
+
+
+def _site(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Iterator[Site]:
+    lab: Lab | None = None if kind == "here" else request.getfixturevalue("lab")
+    place = sites.here() if lab is None else sites.in_lab(lab, kind)
+    made = Site(tmp_path, place, lab)
+    yield made
+    made.end()
