@@ -17,12 +17,12 @@ def worst(statuses: Iterable[int]) -> int:
     return min(statuses, key=lambda status: WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST), default=0)
 
 
-def run_all(plans: Iterable[Plan], emit: Sink) -> int:
-    """Runs each plan to its end; an interrupted one ends the series."""
+def run_all(plans: Iterable[Plan], emit: Sink, patience: float = 0.0) -> int:
+    """Runs each plan to its end; an interrupted one ends the series. patience: seconds to wait for another run's lock."""
     statuses: list[int] = []
     with Connections() as connections:
         for plan in plans:
-            statuses.append(run(plan, connections, emit))
+            statuses.append(run(plan, connections, emit, patience))
             if statuses[-1] in (130, 7):
                 break
     return worst(statuses)

@@ -33,6 +33,24 @@ class Journal:
         except OSError as error:
             self.trouble = self.trouble or f"{self.directory}: {error.strerror}"
 
+    def read(self, run: str) -> list[Event]:
+        """The events of a run, none when it is not known here; a torn last line is passed over."""
+        events: list[Event] = []
+        try:
+            lines = (self.directory / f"{run}.jsonl").read_bytes().split(b"\n")
+        except OSError:
+            return []
+        for line in lines:
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                continue
+        return events
+
+    def newest(self) -> str | None:
+        """The id of the newest run; an id begins with its time."""
+        return max((path.stem for path in self.directory.glob("*.jsonl")), default=None)
+
     def _prune(self) -> None:
         for old in sorted(self.directory.glob("*.jsonl"))[:-KEPT]:
             old.unlink(missing_ok=True)
@@ -43,14 +61,3 @@ def default_directory() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_state_dir("deployctl")) / "runs"
-
-
-def read(path: Path) -> list[Event]:
-    """The events of a run; a torn last line is passed over. Raises OSError."""
-    events: list[Event] = []
-    for line in path.read_bytes().split(b"\n"):
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue
-    return events

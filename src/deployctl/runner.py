@@ -6,7 +6,7 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from deployctl.steps.base import Opened
 from deployctl.target import Session
 from deployctl.transports.connect import Connections
 
+BUSY_LOOK = 1.0  # seconds between two tries to get a lock that another run holds
 OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
     (BusyError, "busy"),
     (TransportError, "unreachable"),
@@ -72,14 +73,17 @@ def who() -> dict[str, Any]:
     return {"user": user, "host": platform.node(), "pid": os.getpid()}
 
 
-def run(plan: Plan, connections: Connections, emit: Sink) -> int:
-    """Runs the plan to its end and returns its exit status; the last event is always `end`, on the screen as in the target."""
+def run(plan: Plan, connections: Connections, emit: Sink, patience: float = 0.0) -> int:
+    """Runs the plan to its end and returns its exit status; the last event is always `end`, on the screen as in the target.
+
+    patience: seconds to wait for another run's lock.
+    """
     record = Recorder(plan.run, plan.target.name, emit)
     record("begin", playbook=plan.playbook, workload=plan.workload.name, flags=dict(plan.flags), who=who(), target_kind=plan.target.kind)
     try:
         with _session(plan, connections) as session:
             try:
-                pieces = _prepare(plan, session, record)
+                pieces = _prepare(plan, session, record, patience)
                 return _cut_over(plan, session, record, pieces)
             except DeployError as error:
                 status = _say_no(record, error)
@@ -126,18 +130,20 @@ def _interruptible(phase: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         if phase == "prepare":
             raise InterruptedRunError("interrupted before anything was stopped; nothing was changed") from error
-        raise DetachedError("interrupted; the job goes on in the target") from error
+        raise DetachedError("interrupted; the job goes on in the target", todo="`deployctl attach` follows it again") from error
 
 
-def _prepare(plan: Plan, session: Session, record: Recorder) -> list[Any]:
+def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> list[Any]:
     """Locks, looks, and lets each step prepare; returns their pieces of Facts."""
     with _interruptible("prepare"):
         began = time.monotonic()
         hello = session.hello
         record("connected", python=hello["python"], executable=hello["executable"], container=plan.target.ct, node=hello["node"])
-        answer = session.ask("open", run=plan.run, who=who(), workload=plan.workload.as_data(), events=record.take())
-        opened = _opened(answer)
+        answer = _open(plan, session, record, patience)
         record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
+        if answer.get("unfinished"):
+            answer = _finish(session, record, answer["unfinished"])
+        opened = _opened(answer)
         if "process" not in opened.faults:
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
         for step in plan.steps:
@@ -147,6 +153,47 @@ def _prepare(plan: Plan, session: Session, record: Recorder) -> list[Any]:
         ]
 
 
+def _open(plan: Plan, session: Session, record: Recorder, patience: float) -> dict[str, Any]:
+    """The agent's answer to `open`; waits up to `patience` seconds for another run's lock. Raises BusyError."""
+    until, told = time.monotonic() + patience, False
+    while True:
+        try:
+            answer = session.ask("open", run=plan.run, who=who(), workload=plan.workload.as_data(), events=record.unsent)
+            record.take()
+            return answer
+        except BusyError as error:
+            if time.monotonic() >= until:
+                raise
+            if not told:
+                record("busy", why=error.what, patience=patience)
+                told = True
+            time.sleep(min(BUSY_LOOK, max(0.0, until - time.monotonic())))
+
+
+def _finish(session: Session, record: Recorder, left: dict[str, Any]) -> dict[str, Any]:
+    """Leads the run that was left without an end to it, then looks anew."""
+    record("unfinished", left=left["run"], op=left["op"], list=left["list"])
+    return tell(session.follow("finish", run=left["run"]), record.emit)[1]
+
+
+def tell(events: Generator[Event, None, dict[str, Any]], emit: Sink, to_the_end: bool = False) -> tuple[int, dict[str, Any]]:
+    """Passes events on. (the status of the last `end`, or 7 without one; the answer).
+
+    At a job that lingers it ends with 4 and no answer, unless a person wants to follow it `to_the_end`.
+    """
+    status = 7
+    while True:
+        try:
+            told = next(events)
+        except StopIteration as over:
+            return status, over.value
+        emit(told)
+        if told["what"] == "end":
+            status = told["status"]
+        elif told["what"] == "lingering" and told["detail"] != "cancelled" and not to_the_end:
+            return 4, {}
+
+
 def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any]) -> int:
     job = compile_job(plan, pieces, who())
     record.phase = "report"
@@ -154,13 +201,11 @@ def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any])
         record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)
         session.bid_farewell(record.take())
         return 0
-    status = 7
     with _interruptible("cutover"):
-        for told in session.follow("job", job=job, events=record.take()):
-            record.emit(told)
-            if told["what"] == "end":
-                status = told["status"]
-    return status
+        status, answer = tell(session.follow("job", job=job, events=record.take()), record.emit)
+        if not answer:  # the job lingers; its own end comes later, in the target
+            record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
+        return status
 
 
 def _opened(answer: dict[str, Any]) -> Opened:

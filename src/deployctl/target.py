@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -65,20 +65,19 @@ class Session:
             if message.get("id") == number:
                 return self._answer(message)
 
-    def follow(self, op: str, **fields: Any) -> Iterator[Event]:
-        """The events of a job until its end. Raises DetachedError when the link breaks: the job goes on."""
+    def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
+        """The events of a job until its end; the generator's value is the answer. Raises DetachedError when the link breaks."""
         number = self._request(op, fields)
         while True:
             try:
                 message = self._message(SILENCE)
             except TransportError as error:
-                todo = f"see what became of it with `deployctl status {self.name}`"
+                todo = f"follow it again with `deployctl attach --on {self.name}`"
                 raise DetachedError(f"the link broke, the job goes on: {error.what}", where=self.name, todo=todo) from error
             if "event" in message:
                 yield message["event"]
             elif message.get("id") == number:
-                self._answer(message)
-                return
+                return self._answer(message)
 
     def put(self, source: Path, destination: str, progress: Callable[[int], None] | None = None) -> None:
         """A new private file in the target. Raises DeployError."""

@@ -12,11 +12,14 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
 def duration(text: object) -> float:
-    """Seconds from '180s', '2m', '1h30m', '1.5s'. A number without a unit is refused, since nobody can see which unit was meant.
+    """Seconds from '180s', '2m', '1h30m', '1.5s'. A number without a unit is refused, since nobody can see which
+    unit was meant; 0 needs none.
 
     Raises WordsError.
     """
     words = str(text).strip().replace(" ", "")
+    if words == "0":
+        return 0.0
     parts = _PART.findall(words)
     if isinstance(text, bool) or not words or "".join(number + unit for number, unit in parts) != words:
         hint = f"write '{words}s' for seconds" if re.fullmatch(r"\d+(\.\d+)?", words) else "write for example 30s, 2m or 1h30m"

@@ -42,11 +42,13 @@ def test_the_playbook_names_the_directory_and_the_command_of_the_run(workspace: 
     assert isinstance(workload, dict)
     assert workload["directory"] == str(workspace.target)
     assert [str(word) for word in workload["command"]] == list(workspace.command)
-    assert workload["name"] == workspace.workload
+    assert workload["name"] == "train"
 
 
-def test_two_workspaces_have_workloads_of_different_names(tmp_path: Path) -> None:
-    assert demo.make(tmp_path / "one").workload != demo.make(tmp_path / "two").workload
+def test_two_workspaces_keep_their_records_apart(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        workspace = demo.make(tmp_path / name)
+        assert f"state: {workspace.directory}/state" in workspace.hosts.read_text()
 
 
 def test_the_push_has_something_to_change(workspace: demo.Workspace) -> None:

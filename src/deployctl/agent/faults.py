@@ -41,3 +41,7 @@ class NotStopped(Fault):
     """The ladder ended and something of the workload still runs."""
 
     status = 4
+
+
+class Cancelled(Fault):
+    """A person took the run back by `deployctl cancel`."""

@@ -1,67 +1,158 @@
-"""job: hands the cut-over to a process of its own, and follows that process's events for as long as somebody listens."""
+"""job, resume and attach: the cut-over is handed to a process of its own, and its events are sent for as long as somebody listens."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Optional
+import time
+from typing import Any, Callable, Dict, Optional
 
-from . import job as jobs
-from . import state
-from .faults import Fault
+from . import cutover, lock, opening, runs, state, tree
+from .faults import Fault, Refused
 from .wire import HungUp
 
 BEAT = 5.0  # seconds between signs of life while nothing happens
+GLANCE = 0.2  # seconds between looks at a job that is not our child
+LIVES = 3  # a job that dies more often than that is left to a person
 
 
 def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"status": …} after the job's end; its events are sent as they come. The lock is the job's from the fork on."""
+    """{"status"} after the job's end; its events are sent as they come. The lock is the job's from the fork on.
+
+    request: job (docs/architecture.md section 4). What the session saw of the running process goes into the job's own file.
+    """
     assert session.events is not None
-    spec = dict(request["job"], before=session.before, capture=session.capture, record=session.record)
-    path = session.home.job(session.run)
-    state.write_json(path, spec)
-    begin = session.events.size()
-    pid, bell = jobs.fork(session, spec)
-    session.handed_over = True
-    os.close(session.lock)
-    session.lock = None
+    spec = dict(request["job"], target=session.target, before=session.before, capture=session.capture, record=session.record)
+    state.write_json(session.home.job(session.run), spec)
+    return {"status": lead(session, spec)}
+
+
+def resume(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"status"} after the end of a run whose job was killed: it is begun anew from its file. request: run, who. Raises Busy, Refused."""
+    home = session.home = runs.holding(session, request)
+    session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    spec = state.read_json(home.job(request["run"]))
+    if spec is None:
+        raise Refused("run %s has nothing left to do" % request["run"], where=home.name, todo="`deployctl status` says what runs")
+    return {"status": again(session, spec)}
+
+
+def finish(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """The facts of `open`, and `finished` (a status): first leads the run that `open` found without an end. request: run."""
+    own = session.run, session.workload, session.events
+    spec = state.read_json(session.home.job(request["run"]))
+    if spec is None:
+        raise Refused("the job file of run %s is damaged" % request["run"], where=session.home.name, todo="remove it by hand")
     try:
-        return {"status": _follow(session, begin, pid, bell)}
+        status = again(session, spec, keep=True)
     finally:
-        os.close(bell)
+        session.run, session.workload, session.events = own
+    session.handed_over = False
+    return dict(opening.facts(session), finished=status)
 
 
-def _follow(session: Any, offset: int, pid: int, bell: int) -> int:
-    """Sends the run's events from the offset on until the job is gone. `bell` rings (a byte) at each event and ends with the job."""
-    ended: Optional[Dict[str, Any]] = None
-    gone = False
-    with open(session.events.path, "rb") as events:
-        events.seek(offset)
-        partial = b""
-        while True:
-            lines = (partial + events.read()).split(b"\n")
-            partial = lines.pop()
-            for line in lines:
-                event = json.loads(line)
-                ended = event if event["what"] == "end" else ended
-                session.wire.send({"event": event})
-            if gone:
-                break
-            gone = _wait(session, bell)
-    os.waitpid(pid, 0)
-    if ended is None:
-        raise Fault("the job died before its end", where="job %d" % pid, todo="look with `deployctl status`, then run again")
-    return int(ended["status"])
+def again(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
+    """Leads a run that has no end to it; the session must hold the lock. The exit status."""
+    session.run, session.workload = spec["run"], spec["workload"]
+    session.events = state.EventFile(session.home.events(spec["run"]), spec["run"], spec["target"])
+    return lead(session, spec, keep)
+
+
+def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
+    """Forks the job and follows it; one that dies is begun anew. The lock is held all the time; after the end only with `keep`."""
+    session.handed_over = True
+    begin = session.events.size()
+    for life in range(1, LIVES + 1):
+        seen, bell = cutover.fork(session, spec)
+        try:
+            tail = Tail(session.wire.send, session.home.events(spec["run"]), begin)
+            ended = tail.follow(lambda: _wait(session, bell))  # noqa: B023 - used within this turn of the loop
+        finally:
+            os.close(bell)
+        os.waitpid(seen["pid"], 0)
+        begin = tail.offset
+        if ended is not None:
+            if not keep:
+                os.close(session.lock)
+                session.lock = None
+            return int(ended["status"])
+        if life < LIVES:
+            session.events.say("cutover", "job-died", sync=True, job_pid=seen["pid"], life=life)
+    raise Fault("the job died %d times before its end" % LIVES, where="job", todo="look with `deployctl status`, then `deployctl resume`")
+
+
+def attach(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"status", "offset"}: sends the events of a run from an offset (bytes) on, until its end, or until its job is gone.
+
+    request: run, offset. status is that of the end, or null for a run whose job died before it; then unfinished says at which
+    operation, and running whether something of the workload runs.
+    """
+    home = runs.holding(session, request)
+    run = request["run"]
+    tail = Tail(session.wire.send, home.events(run), request.get("offset", 0))
+    ended = tail.follow(lambda: _glance(session, home, run))
+    answer = {"status": ended["status"] if ended else None, "offset": tail.offset}
+    return answer if ended else dict(answer, unfinished=runs.unfinished(home), running=_running(home, run))
+
+
+def _running(home: state.Home, run: str) -> bool:
+    """Whether something of the workload of a run without an end runs."""
+    spec = state.read_json(home.job(run))
+    try:
+        return spec is not None and tree.find(spec["workload"], state.read_json(home.record), os.fsencode(home.mark)).top is not None
+    except Fault:
+        return True  # more than one line of them
+
+
+class Tail:
+    """Sends the lines of an event file as they are written."""
+
+    def __init__(self, send: Callable[[Dict[str, Any]], None], path: str, offset: int) -> None:
+        self._send, self._path, self.offset = send, path, offset
+
+    def follow(self, over: Callable[[], bool]) -> Optional[Dict[str, Any]]:
+        """The `end` event, or None: follows until that or until `over` says (after a wait) that nothing more will come."""
+        ended = None
+        last = False
+        with open(self._path, "rb") as events:
+            while True:
+                events.seek(self.offset)
+                whole, newline, _ = events.read().rpartition(b"\n")
+                self.offset += len(whole) + len(newline)
+                for line in whole.split(b"\n") if newline else ():
+                    event = json.loads(line)
+                    ended = event if event["what"] == "end" else ended
+                    self._send({"event": event})
+                if ended is not None or last:
+                    return ended
+                last = over()
 
 
 def _wait(session: Any, bell: int) -> bool:
-    """Waits for the next event; True when the job is gone. Raises HungUp when the controller is."""
-    request = session.wire.next(timeout=BEAT, also=bell)
-    if request is not None and request["op"] == "close":
-        raise HungUp("the controller let go")
+    """Waits for the job's next event; True when the job is gone. Raises HungUp when the controller is."""
+    _heed(session.wire.next(timeout=BEAT, also=bell))
     try:
         rung = os.read(bell, 4096)
     except BlockingIOError:
         session.wire.send({"alive": True})
         return False
     return not rung
+
+
+def _glance(session: Any, home: state.Home, run: str) -> bool:
+    """The same for a job of another session."""
+    until = time.monotonic() + BEAT
+    size = os.stat(home.events(run)).st_size
+    while time.monotonic() < until:
+        if not runs.alive(home, run):
+            return True
+        _heed(session.wire.next(timeout=GLANCE))
+        if os.stat(home.events(run)).st_size != size:
+            return False
+    session.wire.send({"alive": True})
+    return False
+
+
+def _heed(request: Optional[Dict[str, Any]]) -> None:
+    if request is not None and request["op"] == "close":
+        raise HungUp("the controller let go")

@@ -1,19 +1,19 @@
 """The job: the cut-over as a process of its own, which no hang-up reaches. It holds the lock, does its operations to their end,
-undoes them when one fails, and tells what it does in the run's event file.
+undoes them when one fails or a person takes the run back, and tells what it does in the run's event file.
+
+Every operation can be repeated: a job that was killed is begun anew from its file, at the operation that its last event names.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import time
 import traceback
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from . import check, golive, ladder, launch, state, tree
-from .faults import Fault, NotStopped
+from . import check, golive, ladder, launch, procfs, state, tree
+from .faults import Cancelled, Fault, NotStopped
 from .place import Place
-from .title import show_as
 
 Operation = Dict[str, Any]
 OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
@@ -25,11 +25,22 @@ OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
 }
 
 
+class Past(NamedTuple):
+    """What an earlier life of the job had done: where it was, when the old process was gone, which signals had gone out."""
+
+    which: str = "do"
+    at: int = 0
+    stopped_at: Optional[float] = None
+    rung: int = -1  # the index of the last rung whose signal had gone out
+    why: str = ""  # why it had begun to undo
+
+
 class Job:
     """What the operations share: the workload, what ran before, what was launched, and where to tell it."""
 
-    def __init__(self, spec: Dict[str, Any], home: state.Home, events: state.EventFile, bell: int) -> None:
+    def __init__(self, spec: Dict[str, Any], home: state.Home, events: state.EventFile, bell: int, private: List[int]) -> None:
         self.spec, self.home, self.events, self.bell = spec, home, events, bell
+        self.private = private  # descriptors that no program of ours may inherit
         self.run: str = spec["run"]
         self.workload: Dict[str, Any] = spec["workload"]
         self.mark: bytes = os.fsencode(home.mark)
@@ -40,18 +51,43 @@ class Job:
         self.launched_argv: Optional[List[str]] = None
         self.stopped_at: Optional[float] = None
         self.started_at: Optional[float] = None
-        self.private: List[int] = []  # descriptors that no program of ours may inherit
+        self.rung_sent = -1  # the last rung whose signal has gone out in an earlier life
+        self.signalled = False  # a signal of the stop has gone out
+        self.climb: Any = None  # the stop under way, kept for a linger
+        self.deaf = False  # cancel was heard already: what follows is not cancelled again
 
     def emit(self, what: str, sync: bool = False, **fields: Any) -> None:
         """One event into the run's file; whoever follows is woken."""
+        self.signalled = self.signalled or what == "rung"
         try:
-            self.events.say("cutover", what, sync, **fields)
-        except OSError:
-            pass  # a full disk must not end the job between the stop and the launch
+            self.events.say("cutover", what, sync or what == "rung", **fields)
+        except OSError:  # a full disk must not end the job between the stop and the launch
+            self.events.spend_reserve()
+            try:
+                self.events.say("cutover", what, sync=True, **fields)
+            except OSError:
+                pass
         try:
             os.write(self.bell, b".")
         except OSError:
             pass  # nobody follows, or the pipe is full of earlier bells
+
+    def keep(self, path: str, data: Dict[str, Any]) -> None:
+        """Writes a record. On a full disk the job's reserve is given up for it; a record that cannot be written stops nothing."""
+        for reserve in (True, False):
+            try:
+                return state.write_json(path, data)
+            except OSError:
+                if reserve:
+                    self.events.spend_reserve()
+        return None
+
+    def heed(self) -> None:
+        """Raises Cancelled when a person has taken the run back. Cheap: called at every look of a wait."""
+        if not self.deaf and os.path.lexists(self.home.cancel(self.run)):
+            self.deaf = True
+            who = state.read_json(self.home.cancel(self.run)) or {}
+            raise Cancelled("cancelled by %s@%s" % (who.get("user", "somebody"), who.get("host", "an unknown host")), who=who)
 
     def exit_of(self, pid: int, started: int) -> Optional[Dict[str, Any]]:
         """How the process ended, as its minder wrote it: {"status" or "signal", "ended"}; None when there is no minder or it is late."""
@@ -65,28 +101,52 @@ class Job:
             time.sleep(0.01)
 
 
-def perform(job: Job) -> int:
-    """Does the operations, undoes them when one fails; returns the exit status, which the `end` event carries too."""
-    at, fault = _all(job, job.spec["do"], "do")
+def perform(job: Job, past: Past) -> int:
+    """Does the operations from where an earlier life left them, undoes them when one fails; the exit status, which `end` carries too."""
+    _recall(job, past)
+    if past.which == "undo":
+        return _undo(job, Fault(past.why), past.at)
+    at, fault = _all(job, job.spec["do"], "do", past.at)
+    if isinstance(fault, NotStopped) and fault.facts.get("taken") and _patience(job, at):
+        at, fault = _linger(job, at, fault)
     if fault is None:
         return _end(job, 0, "running" if job.launched else "stopped" if job.stopped_at else "done")
     if isinstance(fault, NotStopped):
         return _end(job, 4, "not-stopped", fault)
+    if isinstance(fault, Cancelled) and not _cancellable(job, at):
+        return _end(job, 4, "not-stopped", fault)
     if not _touched(job, at):
-        return _end(job, fault.status, "refused", fault)
+        return _end(job, fault.status, "cancelled" if isinstance(fault, Cancelled) else "refused", fault)
     if not job.spec["undo"]:
         return _end(job, *_state(job, "left"), fault)
-    _, worse = _all(job, _reachable(job), "undo")
+    return _undo(job, fault, 0)
+
+
+def _recall(job: Job, past: Past) -> None:
+    """What was launched by an earlier life is in the record; when the old one had ended, in its events."""
+    job.stopped_at, job.rung_sent, job.signalled = past.stopped_at, past.rung, past.rung >= 0
+    record = state.read_json(job.home.record)
+    if record is not None and record["run"] == job.run:
+        job.record = record
+        if procfs.same(record):
+            job.launched, job.launched_argv, job.started_at = procfs.look(record["pid"]), record["argv"], record["at"]
+
+
+def _undo(job: Job, fault: Fault, index: int) -> int:
+    job.deaf = True
+    _, worse = _all(job, _reachable(job), "undo", index)
     if worse is None:
-        return _end(job, 1, "rolled-back", fault)
+        return _end(job, 1, "cancelled" if isinstance(fault, Cancelled) else "rolled-back", fault)
     return _end(job, *_state(job, "left"), worse)
 
 
-def _all(job: Job, operations: List[Operation], which: str) -> Tuple[int, Optional[Fault]]:
+def _all(job: Job, operations: List[Operation], which: str, begin: int) -> Tuple[int, Optional[Fault]]:
     """The index and fault of the operation that failed, or (count, None)."""
-    for index, operation in enumerate(operations):
-        job.emit("op", op=operation["op"], list=which, index=index, sync=True)
+    for index in range(begin, len(operations)):
+        operation = operations[index]
         try:
+            job.heed()
+            job.emit("op", op=operation["op"], list=which, index=index, sync=True)
             OPERATIONS[operation["op"]](job, operation)
         except Fault as fault:
             return index, _failed(job, operation, fault)
@@ -98,8 +158,34 @@ def _all(job: Job, operations: List[Operation], which: str) -> Tuple[int, Option
 
 
 def _failed(job: Job, operation: Operation, fault: Fault) -> Fault:
-    job.emit("failed", sync=True, op=operation["op"], why=fault.what, where=fault.where, todo=fault.todo, **fault.facts)
+    what = "cancelled" if isinstance(fault, Cancelled) else "failed"
+    job.emit(what, sync=True, op=operation["op"], why=fault.what, where=fault.where, todo=fault.todo, **fault.facts)
     return fault
+
+
+def _patience(job: Job, at: int) -> float:
+    return float(job.spec["do"][at].get("linger", 0.0))
+
+
+def _linger(job: Job, at: int, fault: Fault) -> Tuple[int, Optional[Fault]]:
+    """A signal that was taken cannot be taken back: when the process ends after all, the operations go on."""
+    seconds = _patience(job, at)
+    job.emit("lingering", sync=True, seconds=seconds, verdict=fault.facts.get("verdict"), detail=fault.facts.get("detail"))
+    try:
+        if not ladder.linger(job, seconds):
+            return at, fault
+    except Cancelled as cancelled:
+        return at, _failed(job, job.spec["do"][at], cancelled)
+    return _all(job, job.spec["do"], "do", at + 1)
+
+
+def _cancellable(job: Job, at: int) -> bool:
+    """Whether a cancelled run can come to its end: not while a process that took a signal is still there, which may yet end."""
+    if job.spec["do"][at]["op"] != "stop" or job.stopped_at is not None or not job.signalled:
+        return True
+    seconds = _patience(job, at)
+    job.emit("lingering", sync=True, seconds=seconds, verdict=None, detail="cancelled")
+    return ladder.linger(job, seconds)
 
 
 def _touched(job: Job, at: int) -> bool:
@@ -118,7 +204,7 @@ def _reachable(job: Job) -> List[Operation]:
 def _state(job: Job, otherwise: str) -> Tuple[int, str]:
     """Status and outcome by what is there now: 5 and down when nothing of the workload runs."""
     try:
-        running = tree.find(job.workload, job.record).top is not None
+        running = tree.find(job.workload, job.record, job.mark).top is not None
     except Fault:
         running = True  # more than one line of them
     return (1, otherwise) if running else (5, "down")
@@ -143,39 +229,3 @@ def _sweep(job: Job) -> None:
             place = Place(files["root"], job.run)
             if not os.path.lexists(place.intent):
                 place.remove()
-
-
-def fork(session: Any, spec: Dict[str, Any]) -> Tuple[int, int]:
-    """(pid of the job, descriptor that rings at each of its events and ends with it)."""
-    bell, ring = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(ring)
-        os.set_blocking(bell, False)
-        return pid, bell
-    status = 1
-    try:
-        os.close(bell)
-        os.set_blocking(ring, False)
-        _leave_the_session(session)
-        job = Job(spec, session.home, session.events, ring)
-        job.private = [session.lock, ring]
-        show_as("deployctl: job of %s (run %s)" % (session.workload["name"], session.run))
-        job.emit("cutover", job_pid=os.getpid(), sync=True)
-        status = perform(job)
-        os.unlink(session.home.job(session.run))
-    finally:
-        os._exit(status)
-
-
-def _leave_the_session(session: Any) -> None:
-    """A session and group of its own, nothing open that leads to the controller, deaf to hang-ups."""
-    os.setsid()
-    for deaf_to in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
-        signal.signal(deaf_to, signal.SIG_IGN)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
-    os.close(nothing)
-    os.close(session.wire.source)
-    os.close(session.wire.sink)

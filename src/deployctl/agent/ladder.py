@@ -17,6 +17,7 @@ LOOK = 0.4  # seconds that one look waits for an end, at most
 POLL = 0.01  # seconds between two glances where the kernel has no pidfd
 SCAN_SHARE = 0.004  # of a core: what looking for new processes of the tree may cost during a wait
 FIRST_TOLD, TOLD_EVERY = 2.0, 5.0  # seconds of a wait
+LINGER_TOLD = 60.0  # the same while a job lingers
 SINKS = ("tee", "logger", "ts")  # what stands at the end of a pipe and ends with it
 
 
@@ -26,7 +27,7 @@ def stop(job: Any, operation: Dict[str, Any]) -> None:
     operation: ladder [{"signal", "wait" (seconds)}], who ("before": what runs of the workload; "launched": what this job started).
     Sets job.stopped_at (seconds since the epoch). Raises NotStopped, or Refused when it is unclear which process is meant.
     """
-    climb = Climb(job, _main(job, operation["who"]))
+    climb = job.climb = Climb(job, _main(job, operation["who"]))
     if not climb.left():
         job.emit("not-running")
         return
@@ -34,6 +35,15 @@ def stop(job: Any, operation: Dict[str, Any]) -> None:
         climb.say_stopped()
     else:
         climb.say_not_stopped()
+
+
+def linger(job: Any, seconds: float) -> bool:
+    """Waits, without a further signal, for what the ladder of this job left; whether it has ended (then `stopped` was emitted)."""
+    climb: Climb = job.climb
+    ended = climb.wait(None, seconds)
+    if ended:
+        climb.say_stopped()
+    return ended
 
 
 def _main(job: Any, who: str) -> Optional[Seen]:
@@ -165,12 +175,21 @@ class Climb:
         self.scan_again = time.monotonic() + max(LOOK, (time.process_time() - spent) / SCAN_SHARE)
 
     def rung(self, index: int, name: str, wait: float) -> bool:
-        """Sends one signal where it can work and waits for the end; whether nothing is left."""
+        """Sends one signal where it can work and waits for the end; whether nothing is left.
+
+        A signal that an earlier life of the job has sent is not sent again: a second one would cut what the first one began.
+        """
         self._scan()
+        if index < self.job.rung_sent:
+            return not self.left()
+        if index == self.job.rung_sent and name != "KILL":
+            self.sent.append(name)
+            self.taken.append(name)
+            return self.wait(name, wait)
         targets, self.tried = self._targets(name), name
         reasons = [diagnose.deaf(seen, name) for seen in targets]
         hearing = [seen for place, seen in enumerate(targets) if reasons[place] is None]
-        if targets and (not hearing or (reasons[0] and self._main() is not None)):
+        if targets and (not hearing or (reasons[0] and self._main_now() is not None)):
             self._skip(index, name, reasons[0])
             return not self.left()
         if self.before is None and hearing:
@@ -179,18 +198,18 @@ class Climb:
         if not self._send(hearing, name):
             self._skip(index, name, ("no-permission", "eperm"))
             return not self.left()
-        gone = self._wait(name, wait)
+        gone = self.wait(name, wait)
         if gone or not any(name in look["pending"] for look in (procfs.look(seen["pid"]) for seen in hearing) if look):
             self.taken.append(name)
         return gone
 
-    def _main(self) -> Optional[Seen]:
+    def _main_now(self) -> Optional[Seen]:
         """The main process as it was last looked at; None when it is gone and only survivors are left."""
         return next((seen for seen in self.members if self.main is not None and _key(seen) == _key(self.main)), None)
 
     def _targets(self, name: str) -> List[Seen]:
         """KILL is for all of them. Any other signal is for one process of a line, since programs pass it on: a second one cuts a save."""
-        main = self._main()
+        main = self._main_now()
         if name == "KILL":
             return list(self.members)
         if main is not None:
@@ -213,19 +232,20 @@ class Climb:
                 refused += 1
         return refused == 0 or refused < len(targets)
 
-    def _wait(self, name: str, wait: float) -> bool:
+    def wait(self, name: Optional[str], wait: float) -> bool:
         """Waits for the end of them all; KILL goes out to those that were born meanwhile. Only time in which this process ran counts."""
         used, tell, looked, pace = 0.0, FIRST_TOLD, time.monotonic(), Pace(self.members)
         killed = {_key(seen) for seen in self.members}
         self.scan_again = 0.0
         while self.left():
+            self.job.heed()
             if name == "KILL":
                 self._send([seen for seen in self.members if _key(seen) not in killed], name)
                 killed.update(_key(seen) for seen in self.members)
             if used >= wait:
                 return False
             if used >= tell:
-                tell += TOLD_EVERY
+                tell += TOLD_EVERY if name else LINGER_TOLD
                 self._tell(used, wait, pace)
             # While one lives the stop is not done, so that the others need no watching.
             watched = next((seen for seen in self.members if procfs.same(seen)), self.members[0])
@@ -243,7 +263,7 @@ class Climb:
 
     def _shown(self) -> Seen:
         """Of whom the state is told and the verdict is about."""
-        main = self._main()
+        main = self._main_now()
         return addressee(main, self.members) if main is not None else self.members[0]
 
     def say_stopped(self) -> None:
@@ -287,7 +307,7 @@ class Climb:
         name = self.sent[-1] if self.sent else self.tried
         lately = diagnose.sample(self._shown())
         time.sleep(diagnose.APART)
-        now = diagnose.sample(self._shown()) if self._main() is not None else diagnose.gone()
+        now = diagnose.sample(self._shown()) if self._main_now() is not None else diagnose.gone()
         was = self.before["seen"] if self.before else None
-        before = self.before if was and now["seen"] and _key(was) == _key(now["seen"]) else None
-        return diagnose.verdict(before or lately, now, name, lately=lately, survivors=self.members)
+        before = self.before if was and (now["seen"] is None or _key(was) == _key(now["seen"])) else lately
+        return diagnose.verdict(before, now, name, lately=lately, survivors=self.members)

@@ -38,21 +38,19 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
 
     operation: as "new" with argv, directory, environment, log, user; or as "before": what ran before, as it ran.
     """
-    found = tree.find(job.workload, _lasting(job))
-    if found.top is not None:
-        raise Fault("it already runs as pid %d" % found.top["pid"], where=job.workload["name"], todo="see who started it")
     start = new(job, operation) if operation["as"] == "new" else as_before(job)
+    found = tree.find(job.workload, state.read_json(job.home.record), job.mark).top
+    if found is not None:
+        if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
+            raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
+        _write_down(job, start, found["pid"], _offset_of(job, start.log))  # an earlier life of this job started it
+        return
     handle, offset = _open_log(job, start)
     try:
         pid = spawn(job, start, handle)
     finally:
         os.close(handle)
     _write_down(job, start, pid, offset)
-
-
-def _lasting(job: Any) -> Optional[Dict[str, Any]]:
-    """What the record names now: this run may have launched something itself."""
-    return state.read_json(job.home.record)
 
 
 def new(job: Any, operation: Dict[str, Any]) -> Start:
@@ -65,7 +63,7 @@ def new(job: Any, operation: Dict[str, Any]) -> Start:
     log = os.path.join(operation["directory"], operation["log"])
     changes = user if user.uid != os.geteuid() else None
     return Start(
-        found.path, operation["argv"], _marked(job, surroundings), operation["directory"], log, changes, groups=None, umask=0o022,
+        found.path, operation["argv"], _marked(job, surroundings, "new"), operation["directory"], log, changes, groups=None, umask=0o022,
         nice=None, limits={}, oom_score_adj=None,
     )  # fmt: skip
 
@@ -81,14 +79,18 @@ def as_before(job: Any) -> Start:
     log = was.get("stdout") or os.path.join(job.workload["directory"], job.workload["log"] or os.devnull)
     user = environment.User("", was["uid"], was["gid"], "", "") if was["uid"] != os.geteuid() else None
     return Start(
-        found.path, was["argv"], _marked(job, surroundings), was["directory"], log, user, was["groups"], was["umask"], was["nice"],
-        was["limits"], was["oom_score_adj"],
+        found.path, was["argv"], _marked(job, surroundings, "before"), was["directory"], log, user, was["groups"], was["umask"],
+        was["nice"], was["limits"], was["oom_score_adj"],
     )  # fmt: skip
 
 
-def _marked(job: Any, surroundings: Dict[str, str]) -> Dict[str, str]:
-    name, text = os.fsdecode(job.mark).split("=", 1)
-    return dict(surroundings, **{name: text, "DEPLOYCTL_RUN": job.run})
+def _marked(job: Any, surroundings: Dict[str, str], which: str) -> Dict[str, str]:
+    return dict(surroundings, **dict(os.fsdecode(entry).split("=", 1) for entry in _marks(job, which)))
+
+
+def _marks(job: Any, which: str) -> List[bytes]:
+    """What a program carries by which we know that this run started it, as the new one or as what ran before."""
+    return [job.mark, b"DEPLOYCTL_RUN=" + job.run.encode(), b"DEPLOYCTL_START=" + which.encode()]
 
 
 def _open_log(job: Any, start: Start) -> Tuple[int, int]:
@@ -98,11 +100,26 @@ def _open_log(job: Any, start: Start) -> Tuple[int, int]:
         handle = os.open(start.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         if start.user is not None and os.fstat(handle).st_size == 0:
             os.fchown(handle, start.user.uid, start.user.gid)
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-        os.write(handle, ("--- deployctl: %s started by run %s, %s\n" % (job.workload["name"], job.run, stamp)).encode())
     except OSError as error:
         raise Fault("cannot write the log: %s" % error.strerror, where=start.log, todo="mend its directory or rights") from error
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    try:
+        os.write(handle, _starting_line(job) + stamp.encode() + b"\n")
+    except OSError:
+        pass  # on a full disk the program matters more than the line
     return handle, os.fstat(handle).st_size
+
+
+def _starting_line(job: Any) -> bytes:
+    return ("--- deployctl: %s started by run %s, " % (job.workload["name"], job.run)).encode()
+
+
+def _offset_of(job: Any, log: str) -> int:
+    """Where the last start by this run begins in the log; its beginning when the line is not there."""
+    try:
+        return procfs.read(log).rfind(_starting_line(job)) + 1
+    except OSError:
+        return 0
 
 
 def spawn(job: Any, start: Start, log: int) -> int:
@@ -145,7 +162,7 @@ def _mind(job: Any, start: Start, log: int, tell: int) -> None:
     _, status = os.waitpid(child, 0)
     ended = {"pid": child, "started": seen.get("started"), "run": job.run, "ended": round(time.time(), 3)}
     ended.update({"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"status": os.WEXITSTATUS(status)})
-    state.write_json(job.home.exit, ended)
+    job.keep(job.home.exit, ended)
 
 
 def _become(start: Start, log: int) -> None:
@@ -194,7 +211,7 @@ def _write_down(job: Any, start: Start, pid: int, offset: int) -> None:
         "boot": seen["boot"], "argv": start.argv, "directory": start.directory, "environment": sorted(start.environment),
         "log": start.log, "log_offset": offset, "at": round(job.started_at, 3), "who": job.spec["who"],
     }  # fmt: skip
-    state.write_json(job.home.record, record)
+    job.keep(job.home.record, record)
     job.record = record
     job.emit(
         "launched", sync=True, pid=pid, argv=start.argv, directory=start.directory, log=start.log, log_offset=offset,

@@ -23,6 +23,11 @@ OPERATIONS = {
     "verify": ("verify", "verify"),
     "status": ("status", "status"),
     "job": ("follow", "job"),
+    "finish": ("follow", "finish"),
+    "resume": ("follow", "resume"),
+    "attach": ("follow", "attach"),
+    "history": ("runs", "history"),
+    "cancel": ("runs", "cancel"),
 }  # imported when asked for: each module costs time to compile in the target
 
 

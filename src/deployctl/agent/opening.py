@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-from . import environment, lock, procfs, program, state, tree
+from . import environment, lock, procfs, program, runs, scope, state, tree
 from .faults import Fault, Refused
 
 Facts = Dict[str, Any]
@@ -13,7 +13,8 @@ Facts = Dict[str, Any]
 def open_run(session: Any, request: Dict[str, Any]) -> Facts:
     """Takes the lock before anything else, begins the run's event file, then looks.
 
-    request: run, target, who, workload, state. Raises Busy; the facts are those of `look`.
+    request: run, target, who, workload, state. Raises Busy; the facts are those of `look`. When an earlier run has no end, the answer
+    is {"unfinished": …} alone: it must be finished (`finish`) before anything else is allowed.
     """
     home = session.settle(request)
     home.make()
@@ -21,7 +22,8 @@ def open_run(session: Any, request: Dict[str, Any]) -> Facts:
     home.prune()
     session.events = state.EventFile(home.events(request["run"]), request["run"], request["target"])
     session.append(request.get("events", []))
-    return facts(session)
+    left = runs.unfinished(home)
+    return {"unfinished": left} if left else facts(session)
 
 
 def look(session: Any, request: Dict[str, Any]) -> Facts:
@@ -44,6 +46,7 @@ def facts(session: Any) -> Facts:
     if session.before:
         session.capture = _noting(faults, "capture", lambda: procfs.capture(session.before["pid"]))
     session.program = _noting(faults, "program", lambda: _program(session.workload))
+    _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
     recorded = found is not None and found.how == "record"
     return {

@@ -13,6 +13,8 @@ from typing import Any, Dict, List, Optional
 
 VERSION = 1
 KEPT_RUNS = 50  # event files of a workload
+KEPT_FOR = 90 * 86400.0  # seconds that an event file is kept
+RESERVE, RESERVED = ".reserve", 1 << 16  # bytes
 
 
 def directory(named: Optional[str] = None) -> str:
@@ -88,15 +90,22 @@ class Home:
         """The job file of a run."""
         return os.path.join(self.runs, run + ".job")
 
+    def cancel(self, run: str) -> str:
+        """The file that tells the job of a run that a person takes it back."""
+        return os.path.join(self.runs, run + ".cancel")
+
     @property
     def mark(self) -> str:
         """What every process of the workload carries in its environment: DEPLOYCTL_MARK=…"""
         return "DEPLOYCTL_MARK=" + self.path
 
     def prune(self) -> None:
-        """Removes the oldest event files; a run's id begins with its time."""
-        for run in runs(self)[:-KEPT_RUNS]:
-            os.unlink(self.events(run))
+        """Removes the oldest event files, by count and by age, but none of a run without an end; a run's id begins with its time."""
+        kept = runs(self)
+        oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - KEPT_FOR))
+        for place, run in enumerate(kept):
+            if (place < len(kept) - KEPT_RUNS or run < oldest) and not os.path.lexists(self.job(run)):
+                os.unlink(self.events(run))
 
 
 def names(base: str) -> List[str]:
@@ -133,6 +142,22 @@ class EventFile:
         event = dict(v=VERSION, t=round(time.time(), 3), run=self.run, target=self.target, phase=phase, what=what, **fields)
         self.append(event, sync)
         return event
+
+    def make_reserve(self) -> None:
+        """Takes disk space now that the end of the run can be written down with, should the disk be full then. Raises OSError."""
+        handle = os.open(self.path + RESERVE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, b"\0" * RESERVED)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def spend_reserve(self) -> None:
+        """Gives that space up. May be repeated."""
+        try:
+            os.unlink(self.path + RESERVE)
+        except OSError:
+            pass
 
     def size(self) -> int:
         """Bytes so far: where one who follows begins."""

@@ -17,7 +17,8 @@ def status(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     known = dict.fromkeys(state.names(base))
     asked: Dict[str, Optional[Dict[str, Any]]] = {item["name"]: match.known_by(item) for item in request.get("workloads", [])}
     answers = [_one(base, name, asked.get(name)) for name in sorted({**known, **asked})]
-    return {"workloads": [answer for answer in answers if answer["record"] or answer["process"] or answer["fault"]], "state": base}
+    told = [answer for answer in answers if answer["name"] in known or answer["process"] or answer["fault"]]
+    return {"workloads": told, "state": base}
 
 
 def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deployctl import __version__
-from deployctl.cli import demo, playbooks, status
+from deployctl.cli import demo, playbooks, runs, status
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -25,6 +25,7 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     app.callback()(_main)
     playbooks.register(app, os.environ, Path.cwd(), extra)
     status.register(app)
+    runs.register(app)
     demo.register(app)
     return app
 

@@ -16,6 +16,7 @@ PANEL = "Flags of the workload"
 OWN = {
     "plan": (bool, typer.Option("--plan", help="Print what would happen and what runs now; change nothing.")),
     "quiet": (bool, typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")),
+    "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run's lock, for example 10m.")),
     "as_json": (bool, typer.Option("--json", help="Print the events as JSON lines.")),
 }  # deployctl's own options: parameter -> type, option
 
@@ -82,6 +83,6 @@ def _help(flag: Flag) -> str:
 
 def _own() -> list[inspect.Parameter]:
     return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[kind, option])
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False if kind is bool else None, annotation=Annotated[kind, option])
         for name, (kind, option) in OWN.items()
     ]

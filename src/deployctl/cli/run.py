@@ -18,20 +18,22 @@ from deployctl.report import faults, plans
 from deployctl.report.screen import Quiet, Screen, as_json
 from deployctl.runner import Preview, preview
 from deployctl.transports.connect import Connections
+from deployctl.values import duration
 
 
 def playbook(
     path: Path, targets: Sequence[str], values: Mapping[str, Any], extra: tuple[str, ...], environment: Mapping[str, str], cwd: Path,
-    *, plan: bool, quiet: bool, as_json: bool,
+    *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """The exit status of a playbook on its targets. Every word is checked before anything is contacted. Raises DeployError."""
+    patience = duration(wait) if wait else 0.0
     loaded = playbook_file.load(path)
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     bound = [bind(loaded, target, values, extra) for target in hosts.select(targets)]
-    return _preview(bound, as_json) if plan else _run(bound, quiet, as_json)
+    return _preview(bound, as_json) if plan else _run(bound, quiet, as_json, patience)
 
 
-def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool) -> int:
+def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool, patience: float) -> int:
     journal = Journal()
     show: Sink = as_json if json_lines else Quiet() if quiet else Screen()
 
@@ -39,7 +41,7 @@ def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool) -> int:
         journal.append(event)
         show(event)
 
-    status = fleet.run_all(bound, emit)
+    status = fleet.run_all(bound, emit, patience)
     if journal.trouble and not quiet:
         print(f"note: the journal could not be written: {journal.trouble}", file=sys.stderr)
     return status

@@ -136,7 +136,34 @@ def _op(event: Event) -> Line | None:
     return Line("undo", event["op"], "bad") if event["list"] == "undo" else None
 
 
+def _lingering(event: Event) -> Line:
+    bound = show_duration(event["seconds"])
+    if event.get("detail") == "cancelled":
+        return Line("lingers", f"a signal was taken: the job waits up to {bound} for the end, then brings back what ran", "note")
+    more = "do: follow it with `deployctl attach`, or take it back with `deployctl cancel`"
+    return Line("lingers", f"a signal was taken: when the process ends within {bound}, the job goes on by itself", "bad", (more,))
+
+
+def _cancelled(event: Event) -> Line:
+    return Line("cancel", f"{safe(event['why'])}, at {event['op']}", "bad")
+
+
+def _job_died(event: Event) -> Line:
+    return Line("job", f"job {event['job_pid']} was killed; it is begun anew where it was", "bad")
+
+
+def _unfinished(event: Event) -> Line:
+    where = f"its last operation was {safe(event['op'])}" if event.get("op") else "it had not begun"
+    return Line("earlier", f"run {safe(event['left'])} has no end ({where}); it is brought to one first", "bad")
+
+
+def _busy(event: Event) -> Line:
+    return Line("waits", f"{safe(event['why'])}; waits up to {show_duration(event['patience'])}", "note")
+
+
 ENDS = {
+    "cancelled": "cancelled: what ran before runs",
+    "lingering": "the old process still runs and the job lingers; nothing new was started yet",
     "running": "the workload runs",
     "stopped": "the workload is stopped",
     "done": "done",
@@ -174,6 +201,7 @@ SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
     "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
+    "lingering": _lingering, "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
 }  # fmt: skip
 
 

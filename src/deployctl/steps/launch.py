@@ -20,6 +20,7 @@ class Launch(Step):
         opened.require("process")
         opened.require("program")
         opened.require("interpreter")
+        opened.require("scope")
         if opened.program is not None:
             record("program", path=opened.program["path"], prefix=opened.program.get("prefix"))
 

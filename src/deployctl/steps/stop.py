@@ -37,6 +37,7 @@ class Stop(Step):
     once: ClassVar[bool] = True
 
     ladder: list[RungModel] = Field(min_length=1)
+    linger: Duration = 3600.0
 
     @classmethod
     def expand(cls, value: object) -> object:
@@ -55,7 +56,7 @@ class Stop(Step):
 
     def describe(self) -> dict[str, Any]:
         """The ladder, waits in seconds."""
-        return {"step": self.word, "ladder": [item.as_data() for item in self.rungs()]}
+        return {"step": self.word, "ladder": [item.as_data() for item in self.rungs()], "linger": self.linger}
 
     def admit(self, setting: Setting, opened: Opened, record: Record) -> None:
         """Refuses what the job could not bring to an end: two unrelated matches, or a process that a rollback could not start again."""
@@ -65,6 +66,6 @@ class Stop(Step):
 
     def compile(self, setting: Setting, piece: Any) -> Operations:
         """The stop; and what undoes it: the process that ran before, as it ran."""
-        stop = {"op": "stop", "who": "before", "ladder": [item.as_data() for item in self.rungs()]}
+        stop = {"op": "stop", "who": "before", "ladder": [item.as_data() for item in self.rungs()], "linger": self.linger}
         again = ({"op": "launch", "as": "before"}, {"op": "check", "alive": 3.0, "log": None, "within": 3.0})
         return Operations(do=(stop,), undo=again)

@@ -1,0 +1,116 @@
+"""The runs that a target remembers: which have no end, what an unfinished one had done, who ran what; and how one is taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, Optional
+
+from . import job as jobs
+from . import lock, procfs, state
+from .faults import Refused
+
+Event = Dict[str, Any]
+
+
+def events_of(home: state.Home, run: str) -> Iterator[Event]:
+    """The events of a run; a torn line is passed over. Raises nothing for a run without a file."""
+    try:
+        with open(home.events(run), "rb") as lines:
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
+    except OSError:
+        return
+
+
+def past(home: state.Home, run: str) -> jobs.Past:
+    """Where the job of a run was when its life ended; the beginning for one that has not begun."""
+    found = jobs.Past()
+    for event in events_of(home, run):
+        if event["what"] == "op":
+            found = found._replace(which=event["list"], at=event["index"])
+        elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
+            found = found._replace(why=event["why"])
+        elif event["what"] == "rung" and found.which == "do":
+            found = found._replace(rung=event["index"])
+        elif event["what"] == "stopped" and found.which == "do":
+            found = found._replace(stopped_at=event["t"])
+    return found
+
+
+def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
+    """{"run", "op", "list", "since"} of the oldest run whose job has a file and no end; None when there is none.
+
+    Only who holds the lock may act on it: without the lock its job may be at work.
+    """
+    for run in state.runs(home):
+        if not os.path.lexists(home.job(run)):
+            continue
+        last: Event = {}
+        operation: Event = {}
+        for last in events_of(home, run):
+            operation = last if last["what"] == "op" else operation
+        if last.get("what") == "end" and last.get("phase") == "cutover":
+            close(home, run)
+            continue
+        return {"run": run, "op": operation.get("op"), "list": operation.get("list"), "since": last.get("t")}
+    return None
+
+
+def close(home: state.Home, run: str) -> None:
+    """Removes what only a run under way needs: the job's file, which holds secrets, and a cancellation."""
+    for path in (home.job(run), home.cancel(run), home.events(run) + state.RESERVE):
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+
+
+def alive(home: state.Home, run: str) -> bool:
+    """Whether the job of the run lives."""
+    seen = None
+    for event in events_of(home, run):
+        if event["what"] == "cutover":
+            seen = {"pid": event["job_pid"], "started": event["started"], "boot": event["boot"]}
+    return seen is not None and procfs.same(seen)
+
+
+def homes(session: Any, request: Dict[str, Any]) -> List[state.Home]:
+    """The homes of all workloads of the target."""
+    base = state.directory(request.get("state"))
+    return [state.Home(base, name) for name in state.names(base)]
+
+
+def holding(session: Any, request: Dict[str, Any]) -> state.Home:
+    """The home that knows the run. Raises Refused when the target knows no such run."""
+    run = request["run"]
+    for home in homes(session, request):
+        if os.path.lexists(home.events(run)):
+            return home
+    raise Refused("this target knows no run '%s'" % run, where="run", todo="`deployctl history --on TARGET` lists those that it knows")
+
+
+def history(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"runs": [{"run", "workload", "begin", "end", "alive", "last"}]}, the oldest first; begin and end are events or null."""
+    found = []
+    for home in homes(session, request):
+        for run in state.runs(home):
+            events = list(events_of(home, run))
+            begin = next((event for event in events if event["what"] == "begin"), None)
+            end = next((event for event in reversed(events) if event["what"] == "end"), None)
+            item = {"run": run, "workload": home.name, "begin": begin, "end": end, "last": events[-1] if events else None}
+            found.append(dict(item, alive=not end and alive(home, run)))
+    return {"runs": sorted(found, key=lambda item: str(item["run"]))}
+
+
+def cancel(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"alive": true}: asks the job of a run to take it back; it hears at its next look. Raises Refused when there is no such job."""
+    home = holding(session, request)
+    run = request["run"]
+    if not alive(home, run) or not lock.held(home.lock):
+        raise Refused("no job of run %s is at work" % run, where=home.name, todo="`deployctl status` says what runs")
+    state.write_json(home.cancel(run), request["who"])
+    return {"alive": True}

@@ -1,0 +1,41 @@
+"""`deployctl history` and runs without an end, for a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deployctl.report.lines import ENDS
+from deployctl.report.text import clock, safe
+
+
+def lines(target: str, runs: list[dict[str, Any]]) -> list[str]:
+    """One line a run, the oldest first."""
+    return [_run(run) for run in runs] or [f"{target}: no run is known here"]
+
+
+def _run(run: dict[str, Any]) -> str:
+    begin, end = run["begin"], run["end"]
+    parts = [safe(run["run"]), safe(run["workload"])]
+    if begin:
+        who = begin["who"]
+        parts += [clock(begin["t"]), f"{safe(who.get('user'))}@{safe(who.get('host'))}", safe(begin["playbook"])]
+    if end:
+        parts.append(f"status {end['status']}: {ENDS.get(end['outcome'], safe(end['outcome']))}")
+    elif run["alive"]:
+        parts.append(f"at work, last word '{safe(run['last']['what'])}'")
+    else:
+        parts.append("no end: its job or session was killed")
+    return "  ".join(parts)
+
+
+def unfinished(target: str, run: str, answer: dict[str, Any]) -> list[str]:
+    """What to say of a run whose job died before its end."""
+    left = answer.get("unfinished")
+    at = f" at '{safe(left['op'])}'" if left and left.get("op") else ""
+    there = "something of the workload runs" if answer["running"] else "nothing of the workload runs"
+    if not left:
+        return [f"error: {target}: run {safe(run)} ended in prepare without a word; {there}"]
+    return [
+        f"error: {target}: the job of run {safe(run)} died{at}; {there}",
+        f"   do: `deployctl resume {safe(run)} --on {target}` brings it to its end",
+    ]

@@ -1,0 +1,180 @@
+"""The job and its run: lingering, cancelled, killed and begun anew, followed from elsewhere, finished by the next run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.site import DEMO, Site, until
+
+NEW = (DEMO / "train" / "train_dflash_pipeline.py").read_bytes()
+OLD = (DEMO / "old" / "train_dflash_pipeline.py").read_bytes()
+
+
+def happened(site: Site, what: str) -> list[dict[str, Any]]:
+    return [event for event in site.target_events() if event["what"] == what]
+
+
+def in_the_stop(site: Site) -> dict[str, Any]:
+    """Waits until the first signal has gone out; the event of the job's birth."""
+    until("the stop has begun", lambda: happened(site, "rung"))
+    return happened(site, "cutover")[-1]
+
+
+def kill(site: Site, pid: int) -> None:
+    site.place.exec("/bin/kill", "-KILL", str(pid))
+
+
+def ended(site: Site) -> dict[str, Any]:
+    return until("the run has an end", lambda: happened(site, "end"), 40)[-1]
+
+
+def test_a_killed_job_is_begun_anew_while_somebody_follows(site: Site) -> None:
+    old = site.launch_old("--save-time", "3")
+    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
+        kill(site, in_the_stop(site)["job_pid"])
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 0, out.decode()
+    assert b"was killed; it is begun anew" in out
+    assert len(happened(site, "rung")) == 1, "a second INT would cut the checkpoint"
+    [now] = site.trainers()
+    assert now["pid"] != old
+    assert "--profile-interval=60" in now["argv"]
+
+
+def orphan(site: Site) -> str:
+    """A run whose controller, session and job were killed in the stop; its id. The old process ends by itself."""
+    old = site.launch_old("--save-time", "2")
+    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
+        job = in_the_stop(site)["job_pid"]
+        status = site.place.read(f"/proc/{job}/status").decode()
+        session = int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
+        kill(site, session)
+        kill(site, job)
+        controller.send_signal(signal.SIGKILL)
+        controller.communicate()
+    until("the old process is gone", lambda: old not in [seen["pid"] for seen in site.trainers()])
+    return str(happened(site, "begin")[0]["run"])
+
+
+def test_resume_brings_a_run_without_an_end_to_one(site: Site) -> None:
+    run = orphan(site)
+    assert "has no end" in site.run("status", site.place.name).stdout
+    done = site.run("attach", run, "--on", site.place.name, status=5)
+    assert f"deployctl resume {run}" in done.stderr
+    site.run("resume", run, "--on", site.place.name)
+    [now] = site.trainers()
+    assert "--profile-interval=60" in now["argv"]
+    assert site.place.read(f"{site.directory}/{site.script}") == NEW
+
+
+def test_the_next_run_finishes_a_run_without_an_end_first(site: Site) -> None:
+    run = orphan(site)
+    done = site.restart("--profile-interval", "30")
+    assert f"run {run} has no end" in done.stdout
+    [now] = site.trainers()
+    assert "--profile-interval=30" in now["argv"]
+
+
+def test_the_plan_only_says_that_a_run_has_no_end(local_site: Site) -> None:
+    run = orphan(local_site)
+    local_site.run("restart", "here", "--plan")
+    assert local_site.trainers() == []
+    assert run in local_site.run("status", "here").stdout
+
+
+def test_attach_follows_from_another_machine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    site.launch_old("--save-time", "3")
+    with site.start("restart", site.place.name) as controller:
+        in_the_stop(site)
+        controller.send_signal(signal.SIGKILL)
+        controller.communicate()
+    other = {**site.environment(), "XDG_STATE_HOME": str(tmp_path_factory.mktemp("other"))}
+    words = [sys.executable, "-m", "deployctl", "attach", "--on", site.place.name, "--json"]
+    done = subprocess.run(words, cwd=site.home, env=other, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line) for line in done.stdout.splitlines()] == site.target_events()
+
+
+def test_a_signal_that_was_taken_makes_the_job_linger_and_go_on(site: Site) -> None:
+    old = site.launch_old("--save-time", "4")
+    site.ladder = ["INT 1s"]
+    site.write()
+    done = site.restart("--profile-interval", "60", status=4)
+    assert "the job goes on by itself" in done.stdout
+    assert [seen["pid"] for seen in site.trainers()] == [old]
+    assert site.restart(status=6)
+    assert ended(site)["status"] == 0
+    [now] = site.trainers()
+    assert "--profile-interval=60" in now["argv"]
+
+
+def test_linger_0_ends_the_run_at_once(local_site: Site) -> None:
+    old = local_site.launch_old("--save-time", "4")
+    local_site.ladder = {"ladder": ["INT 1s"], "linger": 0}  # type: ignore[assignment]
+    local_site.write()
+    local_site.restart(status=4)
+    assert ended(local_site)["status"] == 4
+    assert [seen["pid"] for seen in local_site.trainers()] in ([old], [])
+
+
+def test_cancel_in_the_stop_brings_back_what_ran(site: Site) -> None:
+    old = site.launch_old("--save-time", "4")
+    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
+        run = in_the_stop(site)["run"]
+        done = site.run("cancel", run, "--on", site.place.name)
+        controller.communicate(timeout=60)
+    assert "cancelled" in done.stdout.splitlines()[-1]
+    assert ended(site)["outcome"] == "cancelled"
+    [now] = site.trainers()
+    assert now["pid"] != old, "the signal was taken: the old command line is launched again"
+    assert "--profile-interval=60" not in now["argv"]
+    assert site.place.read(f"{site.directory}/{site.script}") == OLD
+    assert site.staged() == []
+    assert controller.returncode == 1
+
+
+def test_wait_waits_for_the_other_run(local_site: Site) -> None:
+    local_site.launch_old("--save-time", "2")
+    with local_site.start("restart", "here", "--profile-interval", "60") as first:
+        in_the_stop(local_site)
+        done = local_site.restart("--wait", "30s", "--profile-interval", "30")
+        first.communicate(timeout=60)
+    assert "waits up to 30 s" in done.stdout
+    [now] = local_site.trainers()
+    assert "--profile-interval=30" in now["argv"]
+
+
+def test_history_lists_runs_of_everybody(site: Site) -> None:
+    site.restart()
+    site.workload = {"command": ["python9"]}
+    site.write()
+    site.restart(status=1)
+    done = site.run("history", "--on", site.place.name)
+    assert [line.split("  ")[-1].split(":")[0] for line in done.stdout.splitlines()] == ["status 0", "status 1"]
+    assert "anna@" in done.stdout
+
+
+@pytest.mark.lab
+def test_a_freeze_longer_than_the_rung_costs_no_checkpoint(ct_site: Site) -> None:
+    ct_site.launch_old("--save-time", "3")
+    ct_site.ladder = ["INT 6s", "KILL 5s"]
+    ct_site.write()
+    lab = ct_site.lab
+    assert lab is not None
+    with ct_site.start("restart", "ct200") as controller:
+        in_the_stop(ct_site)
+        lab.freeze(200)
+        try:
+            subprocess.run(["sleep", "8"], check=True)  # longer than the rung
+        finally:
+            lab.thaw(200)
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 0, out.decode()
+    assert b"leaving" in ct_site.place.read(ct_site.log)
+    assert [event["signal"] for event in happened(ct_site, "rung")] == ["INT"]
