@@ -44,7 +44,7 @@ def _live(session: Any, spec: Dict[str, Any], past: jobs.Past, ring: int) -> int
     job.emit("cutover", sync=True, job_pid=os.getpid(), started=own.get("started"), boot=own.get("boot"), again=past != jobs.Past())
     try:
         if scope.look() is not None:
-            scope.leave("deployctl-%s" % spec["run"])
+            scope.leave("deployctl-%s-%d" % (spec["run"], os.getpid()))  # an earlier life's scope may still hold what it launched
         status = jobs.perform(job, past)
     except Fault as fault:  # before the first operation
         job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)

@@ -15,7 +15,7 @@ from .procfs import Seen
 LONGEST_LOOK = 0.5  # seconds of a wait that one look may use up: time in which we were frozen does not count
 LOOK = 0.4  # seconds that one look waits for an end, at most
 POLL = 0.01  # seconds between two glances where the kernel has no pidfd
-SCAN_SHARE = 0.004  # of a core: what looking for new processes of the tree may cost during a wait
+SCAN_SHARE = 0.003  # of a core: what looking for new processes of the tree may cost during a wait
 FIRST_TOLD, TOLD_EVERY = 2.0, 5.0  # seconds of a wait
 LINGER_TOLD = 60.0  # the same while a job lingers
 SINKS = ("tee", "logger", "ts")  # what stands at the end of a pipe and ends with it
@@ -107,6 +107,7 @@ def wait_for_end(seen: Seen, seconds: float) -> None:
     except ProcessLookupError:
         return
     if handle is None:
+        seen = dict(seen, boot=None)  # a glance every 10 ms must be cheap
         while procfs.same(seen) and time.monotonic() < until:
             time.sleep(POLL)
         return
@@ -131,7 +132,7 @@ class Pace:
 
     @staticmethod
     def _usage(members: Sequence[Seen]) -> Dict[Tuple[int, int], Dict[str, Any]]:
-        usages = ((_key(seen), procfs.usage(seen["pid"])) for seen in members)
+        usages = ((_key(seen), procfs.usage(seen["pid"], threads=False)) for seen in members)
         return {key: usage for key, usage in usages if usage is not None}
 
     def since(self, members: Sequence[Seen]) -> Tuple[float, Optional[float]]:
@@ -141,7 +142,8 @@ class Pace:
         seconds = max(at - self.at, POLL)
         self.at, self.used = at, used
         ticks = [new["cpu_ticks"] - old["cpu_ticks"] for old, new in pairs]
-        written = [new["written_bytes"] - old["written_bytes"] for old, new in pairs if None not in (*old.values(), *new.values())]
+        known = [(old["written_bytes"], new["written_bytes"]) for old, new in pairs]
+        written = [new - old for old, new in known if old is not None and new is not None]
         return round(sum(ticks) / procfs.TICKS / seconds, 2), round(sum(written) / seconds) if written else None
 
 

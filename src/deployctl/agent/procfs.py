@@ -203,14 +203,14 @@ def _masks(pid: int, whole: Dict[str, str], unreadable: List[str]) -> Tuple[List
     return signals("%x" % (blocked or 0)), signals("%x" % pending)
 
 
-def usage(pid: int) -> Optional[Dict[str, Optional[int]]]:
-    """What a process has used since its start: cpu_ticks, written_bytes (None when unreadable), switches of all its threads.
+def usage(pid: int, threads: bool = True) -> Optional[Dict[str, Optional[int]]]:
+    """What a process has used since its start: cpu_ticks, written_bytes (None when unreadable), switches of its threads (None: not asked).
 
     written_bytes counts what it gave to write(2), whether or not it has reached a disk. Source: proc_pid_io(5), wchar.
     """
     try:
         _, fields = _stat("/proc/%d/stat" % pid)
-        switches = sum(_switches(task) for task in _tasks(pid))
+        switches = sum(_switches(task) for task in _tasks(pid)) if threads else None
     except (OSError, ValueError):
         return None
     written: Optional[int] = None
