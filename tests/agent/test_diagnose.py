@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from deployctl.agent import diagnose, procfs
+
+from .conftest import BLOCKS, IGNORES, SIGNALFD, SLEEP, SWALLOWS, TRACER, VFORKS, as_nobody, until
+
+
+def asked(pid: int, name: str) -> Any:
+    """The verdict about a process that got the signal and did not end."""
+    before = diagnose.sample(procfs.look(pid))
+    if diagnose.deaf(procfs.look(pid), name) is None:
+        os.kill(pid, getattr(signal, f"SIG{name}"))
+    until(lambda: time.monotonic() - before["at"] > diagnose.APART)
+    return diagnose.verdict(before, diagnose.sample(before["seen"]), name)
+
+
+def test_what_a_shell_leaves_behind_is_ignored_by_inheritance(start: Any) -> None:
+    started = start(IGNORES.format(names="[2, 3]"))
+    assert diagnose.deaf(procfs.look(started.pid), "INT") == ("signal-ignored", "inherited")
+    found = asked(started.pid, "INT")
+    assert (found["verdict"], found["detail"]) == ("signal-ignored", "inherited")
+    assert (found["confidence"], found["next"]) == ("proven", "signal:TERM")
+    assert any(line.startswith("ignored: INT QUIT") for line in found["evidence"])
+
+
+def test_a_program_may_ignore_a_signal_itself(start: Any) -> None:
+    found = asked(start(IGNORES.format(names="[15]")).pid, "TERM")
+    assert (found["verdict"], found["detail"], found["next"]) == ("signal-ignored", "own", "signal:INT")
+
+
+def test_the_first_process_of_a_namespace_gets_handled_signals_only(start: Any) -> None:
+    started = start(SLEEP.replace("'READY'", "'READY', 0"), before=["unshare", "--pid", "--fork", "python3"])
+    child = until(lambda: [pid for pid in procfs.everyone() if (procfs.glance(pid) or (0, 0, 0, 0))[3] == started.pid])[0]
+    started.pids = [child]
+    seen = procfs.look(child)
+    assert [diagnose.deaf(seen, name) for name in ("TERM", "INT", "KILL")] == [("signal-ignored", "pid1"), None, None]
+    assert diagnose.deaf(dict(seen, pid=1), "KILL") == ("signal-ignored", "pid1")
+
+
+def test_a_signal_that_every_thread_blocks_stays_queued(start: Any) -> None:
+    started = start(BLOCKS)
+    assert diagnose.deaf(procfs.look(started.pid), "INT") == ("signal-blocked", "every-thread")
+    os.kill(started.pid, signal.SIGINT)
+    found = asked(started.pid, "INT")
+    assert (found["verdict"], found["next"]) == ("signal-blocked", "signal:TERM")
+    assert "pending: INT" in found["evidence"]
+
+
+def test_a_blocked_signal_may_be_taken_through_a_descriptor(start: Any) -> None:
+    assert diagnose.deaf(procfs.look(start(SIGNALFD).pid), "INT") is None
+
+
+def test_a_signal_of_another_user_is_refused(start: Any) -> None:
+    pid = start(SLEEP).pid
+    code = f"seen = procfs.look({pid}); print(diagnose.deaf(seen, 'INT'), diagnose.verdict(None, diagnose.sample(seen), 'INT'))"
+    said = as_nobody(code)
+    assert said.startswith("('no-permission', 'eperm')")
+    assert repr("no-permission") in said.splitlines()[0].split("verdict", 1)[1]
+    assert "unreadable: io" in said
+
+
+def test_a_dead_process_that_nobody_collects_is_a_zombie(start: Any) -> None:
+    started = start(SLEEP)
+    seen = procfs.look(started.pid)
+    started.process.send_signal(signal.SIGKILL)
+    until(lambda: procfs.look(started.pid)["state"] == "Z")
+    found = diagnose.verdict(None, diagnose.sample(seen), "KILL")
+    assert (found["verdict"], found["kill_useless"]) == ("zombie", True)
+    assert f"parent: {os.getpid()}" in found["evidence"]
+
+
+def test_a_stopped_process_is_suspended_for_all_but_kill(start: Any) -> None:
+    started = start(SLEEP)
+    os.kill(started.pid, signal.SIGSTOP)
+    seen = until(lambda: [look for look in [procfs.look(started.pid)] if look["state"] == "T"])[0]
+    assert [diagnose.deaf(seen, name) for name in ("TERM", "KILL", "CONT")] == [("suspended", "stop-signal"), None, None]
+    found = asked(started.pid, "INT")
+    assert (found["verdict"], found["next"], found["confidence"]) == ("suspended", "cont", "proven")
+
+
+def test_a_debugger_that_holds_a_process_is_named(start: Any) -> None:
+    started = start(SLEEP)
+    tracer = start(TRACER.format(pid=started.pid))
+    until(lambda: procfs.look(started.pid)["state"] == "t")
+    found = asked(started.pid, "INT")
+    assert (found["verdict"], found["detail"], found["next"]) == ("traced", "tracing-stop", "end-tracer")
+    assert f"tracer: pid {tracer.pid}" in found["evidence"]
+
+
+def test_a_wait_in_the_kernel_that_makes_no_progress_is_uninterruptible(start: Any) -> None:
+    started = start(VFORKS)
+    until(lambda: procfs.look(started.pid)["state"] == "D")
+    started.pids = [pid for pid in procfs.everyone() if (procfs.glance(pid) or (0, 0, 0, 0))[3] == started.pid]
+    found = asked(started.pid, "INT")
+    assert (found["verdict"], found["detail"], found["next"]) == ("uninterruptible", "vfork", "signal:KILL")
+
+
+def test_what_fits_no_rule_is_unexplained_with_its_evidence(start: Any) -> None:
+    found = asked(start(SWALLOWS).pid, "INT")
+    assert (found["verdict"], found["confidence"]) == ("unexplained", "hint")
+    assert "state: S, before S" in found["evidence"]
+
+
+ENDS = [
+    ("INT", {"status": 0}, "stopped", ""),
+    ("INT", {"signal": 2}, "stopped", ""),
+    ("TERM", None, "stopped", "default-action"),
+    (None, None, "stopped", "by-itself"),
+    ("KILL", None, "stopped-dirty", "killed"),
+    ("KILL", {"status": 0}, "stopped", "default-action"),
+    ("INT", {"signal": 9}, "stopped-dirty", "killed"),
+    ("INT", {"signal": 6}, "stopped-dirty", "crashed"),
+]
+
+
+@pytest.mark.parametrize(("name", "ended", "verdict", "detail"), ENDS)
+def test_how_it_went_is_told_by_the_signal_and_the_exit(start: Any, name: Any, ended: Any, verdict: str, detail: str) -> None:
+    before = diagnose.sample(procfs.look(start(SLEEP).pid))
+    found = diagnose.verdict(before, diagnose.gone(), name, exit=ended)
+    assert (found["verdict"], found["detail"]) == (verdict, detail)
