@@ -15,6 +15,7 @@ import pytest
 from deployctl.agent import procfs
 
 PATIENCE = 20.0  # seconds that a test waits for what must come
+OURS = str(os.getpid())  # in every name that is looked for, since other runs of these tests may be under way
 
 
 def until(condition: Callable[[], Any], what: str = "the condition") -> Any:
@@ -47,7 +48,7 @@ def start(tmp_path: Any) -> Iterator[Callable[..., Started]]:
     running: list[Started] = []
 
     def run(text: str, before: Any = (), name: str = "", wait: bool = True, **more: Any) -> Started:
-        script = str(tmp_path / (name or f"train_{os.getpid()}_{len(running)}.py"))
+        script = str(tmp_path / (name or f"train_{OURS}_{len(running)}.py"))
         with open(script, "w") as out:
             out.write(text)
         argv = [*before, script] if before else [sys.executable, script]
@@ -107,6 +108,11 @@ class Job:
         return [event for event in self.events if event["what"] == what]
 
 
+def asleep(pid: int) -> Any:
+    """The process when it has come to rest in state S, as a look shows it."""
+    return until(lambda: [seen for seen in [procfs.look(pid)] if seen["state"] == "S"], "the sleep")[0]
+
+
 def alive(pid: int) -> bool:
     glance = procfs.glance(pid)
     return glance is not None and glance.state not in procfs.DEAD
@@ -142,11 +148,10 @@ signal.signal(signal.SIGINT, lambda *_: os._exit(0))
 print('READY', *pids, flush=True)
 while True: time.sleep(600)
 """
-SWALLOWS = """import time
+SWALLOWS = """import signal, time
+signal.signal(signal.SIGINT, lambda *_: None)
 print('READY', flush=True)
-while True:
-    try: time.sleep(600)
-    except KeyboardInterrupt: pass
+while True: time.sleep(600)
 """
 # The parent waits in D for a child that is held between fork and exec: it opens a FIFO that nobody writes to.
 VFORKS = """import os, sys

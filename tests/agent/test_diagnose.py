@@ -9,7 +9,7 @@ import pytest
 
 from deployctl.agent import diagnose, procfs
 
-from .conftest import BLOCKS, IGNORES, SIGNALFD, SLEEP, SWALLOWS, TRACER, VFORKS, as_nobody, until
+from .conftest import BLOCKS, IGNORES, SIGNALFD, SLEEP, SWALLOWS, TRACER, VFORKS, as_nobody, asleep, until
 
 
 def asked(pid: int, name: str) -> Any:
@@ -103,7 +103,7 @@ def test_a_wait_in_the_kernel_that_makes_no_progress_is_uninterruptible(start: A
 
 
 def test_what_fits_no_rule_is_unexplained_with_its_evidence(start: Any) -> None:
-    found = asked(start(SWALLOWS).pid, "INT")
+    found = asked(asleep(start(SWALLOWS).pid)["pid"], "INT")
     assert (found["verdict"], found["confidence"]) == ("unexplained", "hint")
     assert "state: S, before S" in found["evidence"]
 

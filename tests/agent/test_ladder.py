@@ -14,7 +14,7 @@ from deployctl.agent import ladder, procfs
 from deployctl.agent.faults import NotStopped, Refused
 
 from .conftest import BLOCKS, IGNORES, LEAVES_WORKERS, SLEEP, SWALLOWS, Job, alive, as_nobody, until
-from .test_tree import DETACHES, MARK, marked
+from .test_tree import DETACHES, INNER, MARK, OUTER, marked
 
 # Notes the moment of each signal in a file beside the script, and ends on TERM only.
 NOTES = """import os, signal, sys, time
@@ -27,21 +27,20 @@ while True: time.sleep(600)
 """
 # Its last word is the moment at which it ends.
 LAST_WORD = """import os, sys, time
-print('READY', flush=True)
-try: time.sleep(600)
+try:
+    print('READY', flush=True)
+    time.sleep(600)
 except KeyboardInterrupt: pass
 with open(sys.argv[0] + '.end', 'w') as out: out.write(str(time.time()))
 os._exit(7)
 """
-WRITES = """import os
+WRITES = """import os, signal
+signal.signal(signal.SIGINT, lambda *_: None)
 print('READY', flush=True)
 null = os.open('/dev/null', os.O_WRONLY)
-while True:
-    try:
-        while True: os.write(null, b'x' * 9999)
-    except KeyboardInterrupt: pass
+while True: os.write(null, b'x' * 9999)
 """
-INNER = "import os, time\nprint('READY', os.getpid(), flush=True)\ntime.sleep(600)\n"
+TELLS = "import os, time\nprint('READY', os.getpid(), flush=True)\ntime.sleep(600)\n"
 FOREIGN = """
 class Job:
     workload, before, record, launched, mark, rung_sent = WORKLOAD, None, None, None, None, -1
@@ -85,10 +84,10 @@ def test_an_ignored_signal_is_skipped_at_once(start: Any) -> None:
 
 
 def test_what_a_shell_starts_with_an_ampersand_ignores_int(start: Any, tmp_path: Any) -> None:
-    (tmp_path / "inner.py").write_text(INNER)
-    started = start(f"{sys.executable} {tmp_path}/inner.py &\n", before=["sh"], name="run.sh")
+    (tmp_path / INNER).write_text(TELLS)
+    started = start(f"{sys.executable} {tmp_path}/{INNER} &\n", before=["sh"], name=OUTER)
     job = Job()
-    job.workload["match"] = "inner.py"
+    job.workload["match"] = INNER
     assert words(climb(job, ("INT", 60), ("TERM", 10))) == ["rung-skipped", "rung", "stopped"]
     assert not alive(started.pids[0])
 
@@ -109,9 +108,9 @@ def test_only_kill_is_tried_on_a_suspended_process(start: Any) -> None:
 
 @pytest.mark.parametrize("line", ["{}", "{} | tee log"])
 def test_behind_a_shell_that_waits_the_program_gets_the_signal(start: Any, tmp_path: Any, line: str) -> None:
-    (tmp_path / "inner.py").write_text(INNER)
-    command = line.format(f"{sys.executable} {tmp_path}/inner.py")
-    started = start(f"cd {tmp_path}\n{command}\nexit 3\n", before=["bash"], name="run.sh")
+    (tmp_path / INNER).write_text(TELLS)
+    command = line.format(f"{sys.executable} {tmp_path}/{INNER}")
+    started = start(f"cd {tmp_path}\n{command}\nexit 3\n", before=["bash"], name=OUTER)
     job = climb(Job(started), ("INT", 20))
     assert job.said("rung")[0]["pids"] == started.pids
     assert job.said("stopped")[0]["exit"] == {"status": 3}

@@ -11,12 +11,23 @@ import pytest
 from deployctl.agent import procfs
 from deployctl.agent.faults import Refused
 
-from .conftest import BLOCKS, IGNORES, SLEEP, as_nobody, until
+from .conftest import BLOCKS, IGNORES, SLEEP, as_nobody, asleep, until
+
+ONE_BLOCKS = """import signal, threading, time
+def run(name):
+    if name == {0!r}: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    ready.wait()
+    if name == 'main': print('READY', flush=True)
+    time.sleep(600)
+ready = threading.Barrier(2)
+threading.Thread(target=run, args=('other',), daemon=True).start()
+run('main')
+"""
 
 
 def test_a_name_with_brackets_and_spaces_is_read_right(start: Any) -> None:
     started = start("open('/proc/self/comm', 'w').write('a) R 1 (b')\n" + SLEEP)
-    seen = procfs.look(started.pid)
+    seen = asleep(started.pid)
     assert (seen["comm"], seen["ppid"], seen["state"]) == ("a) R 1 (b", os.getpid(), "S")
 
 
@@ -53,8 +64,7 @@ def test_a_main_thread_that_left_early_is_no_zombie(start: Any) -> None:
     text = "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\nprint('READY', flush=True)\n"
     started = start(text + "ctypes.CDLL(None).pthread_exit(None)\n")
     until(lambda: b") Z " in procfs.read(f"/proc/{started.pid}/stat"), "the end of the main thread")
-    assert procfs.look(started.pid)["state"] == "S"
-    assert procfs.same(procfs.look(started.pid))
+    assert procfs.same(asleep(started.pid))
 
 
 def test_ignored_and_blocked_signals_are_named(start: Any) -> None:
@@ -62,9 +72,10 @@ def test_ignored_and_blocked_signals_are_named(start: Any) -> None:
     assert procfs.look(start(BLOCKS).pid)["blocked"] == ["INT"]
 
 
-def test_a_signal_that_one_thread_takes_is_not_blocked(start: Any) -> None:
-    text = "import signal, threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
-    assert procfs.look(start(text + BLOCKS).pid)["blocked"] == []
+@pytest.mark.parametrize("blocks", ["main", "other"])
+def test_a_signal_that_one_thread_takes_is_not_blocked(start: Any, blocks: str) -> None:
+    started = start(ONE_BLOCKS.format(blocks))
+    assert procfs.look(started.pid)["blocked"] == []
 
 
 def test_usage_grows_with_what_is_written(start: Any) -> None:

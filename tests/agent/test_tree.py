@@ -10,9 +10,11 @@ import pytest
 from deployctl.agent import procfs, tree
 from deployctl.agent.faults import Refused
 
-from .conftest import SLEEP, alive, until
+from .conftest import OURS, SLEEP, alive, until
 
-MARK = b"DEPLOYCTL_MARK=/state/workloads/train"
+PLACE = f"/state/{OURS}/workloads/train"
+MARK = f"DEPLOYCTL_MARK={PLACE}".encode()
+INNER, OUTER = f"inner_{OURS}.py", f"run_{OURS}.sh"
 FORKS = """import os, time
 pids = []
 for _ in range(4):
@@ -48,7 +50,7 @@ time.sleep(600)
 
 
 def marked() -> Any:
-    return dict(os.environ, DEPLOYCTL_MARK="/state/workloads/train")
+    return dict(os.environ, DEPLOYCTL_MARK=PLACE)
 
 
 def test_nothing_is_found_when_nothing_runs() -> None:
@@ -90,10 +92,10 @@ def test_a_record_of_another_process_with_that_pid_finds_nothing(start: Any, wro
 
 
 def test_a_recorded_wrapper_and_its_matching_program_are_one(start: Any, tmp_path: Any) -> None:
-    (tmp_path / "inner.py").write_text("import os\n" + SLEEP.replace("'READY'", "'READY', os.getpid()"))
-    started = start(f"{sys.executable} {tmp_path}/inner.py\necho end\n", before=["sh"], name="run.sh")
-    assert tree.find({"match": "inner.py"}, procfs.look(started.pid)).top["pid"] == started.pid
-    found = tree.find({"match": "run.sh"}, None)
+    (tmp_path / INNER).write_text("import os\n" + SLEEP.replace("'READY'", "'READY', os.getpid()"))
+    started = start(f"{sys.executable} {tmp_path}/{INNER}\necho end\n", before=["sh"], name=OUTER)
+    assert tree.find({"match": INNER}, procfs.look(started.pid)).top["pid"] == started.pid
+    found = tree.find({"match": OUTER}, None)
     assert (found.top["pid"], len(tree.tree([started.pid]))) == (started.pid, 2)
 
 
@@ -129,7 +131,7 @@ def test_a_worker_that_left_the_line_belongs_to_it_by_its_mark_only(start: Any) 
 
 
 def test_a_mark_that_only_begins_like_ours_is_not_ours(start: Any) -> None:
-    start(SLEEP, env=dict(os.environ, DEPLOYCTL_MARK="/state/workloads/train2"))
+    start(SLEEP, env=dict(os.environ, DEPLOYCTL_MARK=PLACE + "2"))
     assert tree.tree([], MARK) == []
 
 
