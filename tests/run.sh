@@ -166,7 +166,7 @@ version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        "$1/bin/python" -m pytest -q -p no:cacheprovider --confcutdir=tests/agent tests/agent
+        "$1/bin/python" -m pytest -q -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
 }
 
 choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, agent_new and others name the rest
@@ -262,19 +262,22 @@ if [ "$whole" = yes ]; then
     run "mypy" "$python" -m mypy
 fi
 lab_ready
-suite="the suite with the lab"
+suite="the suite with the lab" without=
 if [ "$lab" = none ]; then
     suite="the suite without the lab"
-    set -- -m "not lab" "$@"
+    without=" and not lab"
 fi
 if [ "$whole" = no ]; then
+    [ -z "$without" ] || set -- -m "not lab" "$@"
     run "$suite, Python $(version "$python")" "$python" -m pytest "$@"
     finish
 fi
-run "$suite, Python $(version "$python")" "$python" -m pytest -q "$@"
+# Most tests wait most of the time, so that two cores carry four of them; those that measure or disturb the whole lab run alone.
+run "$suite, Python $(version "$python")" "$python" -m pytest -q -n 4 "$@" -m "not serial$without"
+run "those that run alone, Python $(version "$python")" "$python" -m pytest -q -m "serial$without"
 [ -z "$agent_old" ] || run_agent_tests "$agent_old"
 run_agent_tests "$agent_new"
 for directory in $others; do
-    run "without the lab, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -p no:cacheprovider -m "not lab"
+    run "without the lab, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 4 -p no:cacheprovider -m "not lab"
 done
 finish

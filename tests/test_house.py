@@ -12,16 +12,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "deployctl"
 FLOORS = {
-    "cli": 10, "__main__": 10,
+    "__main__": 11, "cli": 10,
     "report": 9, "fleet": 8, "runner": 7, "plan": 6,
     "playbook": 5, "playbooks": 5, "inventory": 5,
     "steps": 4,
     "target": 3, "boot": 3,
-    "transports": 2, "document": 2, "fields": 2, "flags": 2, "journal": 2,
-    "values": 1, "errors": 1, "verdicts": 1, "events": 1, "workload": 1, "demo": 1,
+    "transports": 2, "document": 2, "fields": 2, "flags": 2, "journal": 2, "demo": 2,
+    "values": 1, "errors": 1, "verdicts": 1, "events": 1, "workload": 1,
     "agent": 0, "__init__": 0,
 }  # fmt: skip
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if "demo/train" not in path.as_posix() and "demo/old" not in path.as_posix())
+BESIDE = ("fields", "errors", "boot", "flags")  # what a file of the same floor may know: values, errors, the way in
 LONGEST_FUNCTION = 40
 LONGEST_MODULE = 300
 
@@ -53,7 +54,8 @@ def test_imports_point_down_only(path: Path) -> None:
             part = imported.split(".")[1]
             lower = FLOORS.get(part, 0)
             package = path.parent != SOURCE and path.relative_to(SOURCE).parts[0] == part
-            assert lower < own or package or (lower == own and part in ("fields", "playbook", "errors", "boot", "document")), imported
+            beside = lower == own and part in BESIDE
+            assert lower < own or package or beside, imported
 
 
 ONLY = {

@@ -161,6 +161,7 @@ def test_history_lists_runs_of_everybody(site: Site) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.serial
 def test_a_freeze_longer_than_the_rung_costs_no_checkpoint(ct_site: Site) -> None:
     ct_site.launch_old("--save-time", "3")
     ct_site.ladder = ["INT 6s", "KILL 5s"]

@@ -117,6 +117,7 @@ def test_a_killed_minder_leaves_the_program_running(site: Site) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.serial
 def test_one_restart_costs_one_connection_one_exec_and_one_push(ct_site: Site) -> None:
     ct_site.launch_old()
     lab = ct_site.lab

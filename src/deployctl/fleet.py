@@ -14,7 +14,8 @@ WORST_FIRST = (5, 7, 4, 1, 3, 6, 130)
 
 def worst(statuses: Iterable[int]) -> int:
     """The exit status of several targets: the one that a person must hear of first."""
-    return min(statuses, key=lambda status: WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST), default=0)
+    bad = [status for status in statuses if status]
+    return min(bad, key=lambda status: WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST), default=0)
 
 
 def run_all(plans: Iterable[Plan], emit: Sink, patience: float = 0.0) -> int:

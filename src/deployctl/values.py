@@ -8,7 +8,7 @@ from deployctl.errors import WordsError, suggestion
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "STOP", "KILL", "ABRT", "ALRM")  # what a ladder may send
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 
 
 def duration(text: object) -> float:
@@ -33,7 +33,7 @@ def show_duration(seconds: float) -> str:
         return f"{max(1, seconds * 1000):.0f} ms"
     if seconds < 10 and seconds != round(seconds):
         return f"{seconds:.1f} s"
-    if seconds < 120:
+    if round(seconds) < 120:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 120:
@@ -48,7 +48,7 @@ def show_duration(seconds: float) -> str:
 def show_size(count: float) -> str:
     """'912 B', '20.5 KB', '1.3 GB': decimal units."""
     for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000:
+        if round(count, 1) < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"

@@ -121,7 +121,7 @@ def alive(pid: int) -> bool:
 def as_nobody(code: str) -> str:
     """What the code prints when it runs as another user, who may not be able to read our source: it is imported before."""
     path = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(procfs.__file__))))
-    loader = f"import os, sys\nsys.path.insert(0, {path!r})\nfrom deployctl.agent import diagnose, faults, ladder, procfs\n"
+    loader = f"import os, sys\nsys.path.insert(0, {path!r})\nfrom deployctl.agent import capture, diagnose, faults, ladder, procfs\n"
     change = "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     argv = [sys.executable, "-c", loader + change + code]
     return subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=True).stdout

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import ladder, procfs
+from deployctl.agent import ladder, procfs, sending
 from deployctl.agent.faults import NotStopped, Refused
 
 from .conftest import BLOCKS, IGNORES, LEAVES_WORKERS, SLEEP, SWALLOWS, Job, alive, as_nobody, until
@@ -168,7 +168,7 @@ def test_a_process_that_only_has_the_recorded_pid_lives_on(start: Any) -> None:
     assert words(climb(job, ("KILL", 5))) == ["not-running"]
     job.launched = job.record
     assert words(climb(job, ("KILL", 5), who="launched"))[-1] == "not-running"
-    assert not ladder.send(job.record, "KILL")
+    assert not sending.send(job.record, "KILL")
     assert alive(decoy.pid)
 
 

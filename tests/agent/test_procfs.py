@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import procfs
+from deployctl.agent import capture, procfs
 from deployctl.agent.faults import Refused
 
 from .conftest import BLOCKS, IGNORES, SLEEP, as_nobody, asleep, until
@@ -100,7 +100,7 @@ def test_a_capture_has_all_that_a_start_needs(start: Any, tmp_path: Any) -> None
     process = subprocess.Popen(["nice", "-n", "5", "bash", "-c", before, "x", *argv], cwd=str(tmp_path), env=environment)
     try:
         until(lambda: procfs.argv_of(process.pid) == argv)
-        found = procfs.capture(process.pid)
+        found = capture.capture(process.pid)
     finally:
         process.kill()
         process.wait()
@@ -124,7 +124,7 @@ ctypes.memmove(start, b'VLLM::Worker'.ljust(end - start, b'\\0'), end - start)
 def test_a_command_line_that_was_written_over_is_refused(start: Any) -> None:
     started = start(TITLE + SLEEP)
     with pytest.raises(Refused, match="written over"):
-        procfs.capture(started.pid)
+        capture.capture(started.pid)
 
 
 def test_a_directory_that_is_gone_is_refused(start: Any, tmp_path: Any) -> None:
@@ -133,17 +133,17 @@ def test_a_directory_that_is_gone_is_refused(start: Any, tmp_path: Any) -> None:
     started = start(SLEEP, cwd=str(directory))
     directory.rmdir()
     with pytest.raises(Refused, match="directory"):
-        procfs.capture(started.pid)
+        capture.capture(started.pid)
 
 
 def test_a_process_that_ended_is_refused() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     with pytest.raises(Refused, match="ended"):
-        procfs.capture(process.pid)
+        capture.capture(process.pid)
 
 
 def test_what_may_not_be_read_is_refused_by_another_user(start: Any) -> None:
     pid = start(SLEEP).pid
-    assert "may not be read" in as_nobody(f"try: procfs.capture({pid})\nexcept procfs.Refused as fault: print(fault.what)")
+    assert "may not be read" in as_nobody(f"try: capture.capture({pid})\nexcept capture.Refused as fault: print(fault.what)")
     assert as_nobody(f"print(procfs.usage({pid})['written_bytes'], procfs.environment({pid}), procfs.hidden({pid}))") == "None None False\n"

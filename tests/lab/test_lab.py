@@ -15,7 +15,7 @@ from tests.lab.conftest import COMMAND
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.serial]
 
 
 def run(lab: Lab, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.serial]
 
 EXEC_USAGE = "pct exec <vmid> [<extra-args>] [OPTIONS]\n"
 PUSH_USAGE = "pct push <vmid> <file> <destination> [OPTIONS]\n"

@@ -33,6 +33,7 @@ def transport(host: Ssh, request: pytest.FixtureRequest) -> Pct:
     return Pct(host, request.param, f"ct{request.param}")
 
 
+@pytest.mark.serial
 @pytest.mark.lab
 class TestContract(Contract):
     pass
@@ -46,6 +47,7 @@ def explained(host: Ssh, vmid: int, argv: list[str]) -> DeployError:
     return ct.explain(done.status, done.stderr, done.stdout.decode())
 
 
+@pytest.mark.serial
 @pytest.mark.lab
 class TestWords:
     def test_a_stopped_container_is_named_with_what_starts_it(self, host: Ssh) -> None:
@@ -101,6 +103,7 @@ def test_pcts_words_mean_what_they_mean(stderr: str, kind: type[DeployError], wh
     assert (type(error), error.what, error.where) == (kind, what, "ct200")
 
 
+@pytest.mark.serial
 @pytest.mark.lab
 class TestPut:
     @pytest.fixture
@@ -159,6 +162,7 @@ class TestPut:
         return ct
 
 
+@pytest.mark.serial
 @pytest.mark.lab
 def test_a_program_in_a_container_outlives_the_connection(lab: Lab, host: Ssh) -> None:
     mark = f"/tmp/outlived-{time.monotonic_ns()}"
@@ -172,6 +176,7 @@ def test_a_program_in_a_container_outlives_the_connection(lab: Lab, host: Ssh) -
     assert lab.exec(200, "rm", mark).returncode == 0
 
 
+@pytest.mark.serial
 @pytest.mark.lab
 @pytest.mark.parametrize("alias, what", [("unknown-key", "is unknown"), ("wrong-key", "has changed"), ("unreachable", "cannot be reached")])
 def test_the_labs_other_hosts_are_refused(lab: Lab, alias: str, what: str) -> None:

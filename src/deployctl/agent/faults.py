@@ -30,6 +30,12 @@ class Refused(Fault):
     kind = "refused"
 
 
+class Wrong(Fault):
+    """A request of ours that makes no sense."""
+
+    kind = "wrong"
+
+
 class Busy(Fault):
     """Another run holds the lock."""
 

@@ -30,12 +30,15 @@ def golive(job: Any, operation: Dict[str, Any]) -> None:
 
 
 def _go(place: Place, paths: List[str]) -> None:
-    intent = read_json(place.intent)
-    if intent is None:
-        intent = {"run": place.run, "had": {path: os.path.lexists(place.live(path)) for path in paths}}
+    intent = read_json(place.intent) or {"run": place.run, "had": {}}
+    fresh = [path for path in paths if path not in intent["had"]]
+    if fresh:
+        intent["had"].update((path, os.path.lexists(place.live(path))) for path in fresh)
         write_json(place.intent, intent)
     for path in paths:
         if not os.path.lexists(place.new(path)):
+            if path in fresh or not os.path.lexists(place.live(path)):
+                raise Fault("what was staged is gone", where=place.new(path), todo="see who removes files there, then run again")
             continue  # it went live before a crash
         os.makedirs(os.path.dirname(place.live(path)), exist_ok=True)
         if intent["had"][path] and not os.path.lexists(place.old(path)):
@@ -56,11 +59,14 @@ def goback(job: Any, operation: Dict[str, Any]) -> None:
             continue  # it never began to go live
         try:
             for path in files["paths"]:
-                count += _back(place, path, intent["had"][path])
+                count += _back(place, path, intent["had"].pop(path, True))
         except OSError as error:
             where = str(error.filename or place.root)
             raise Fault("cannot go back: %s" % error.strerror, where=where, todo="put it back by hand") from error
-        place.remove()
+        if intent["had"]:
+            write_json(place.intent, intent)  # another push into the same directory is still to go back
+        else:
+            place.remove()
     job.emit("back", files=count, sets=operation["sets"], sync=True)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import diagnose, match, procfs, tree
+from . import diagnose, match, procfs, sending, tree
 from .faults import NotStopped
 from .procfs import Seen
 
 LONGEST_LOOK = 0.5  # seconds of a wait that one look may use up: time in which we were frozen does not count
 LOOK = 0.4  # seconds that one look waits for an end, at most
-POLL = 0.01  # seconds between two glances where the kernel has no pidfd
 SCAN_SHARE = 0.003  # of a core: what looking for new processes of the tree may cost during a wait
 FIRST_TOLD, TOLD_EVERY = 2.0, 5.0  # seconds of a wait
 LINGER_TOLD = 60.0  # the same while a job lingers
@@ -27,7 +24,7 @@ def stop(job: Any, operation: Dict[str, Any]) -> None:
     operation: ladder [{"signal", "wait" (seconds)}], who ("before": what runs of the workload; "launched": what this job started).
     Sets job.stopped_at (seconds since the epoch). Raises NotStopped, or Refused when it is unclear which process is meant.
     """
-    climb = job.climb = Climb(job, _main(job, operation["who"]))
+    climb = job.climb = Climb(job, operation["who"])
     if not climb.left():
         job.emit("not-running")
         return
@@ -68,58 +65,6 @@ def addressee(main: Seen, members: Sequence[Seen]) -> Seen:
     return main
 
 
-def _pidfd(pid: int) -> Optional[int]:
-    """A descriptor that means this process and no later one; None when kernel or Python has none. Raises ProcessLookupError."""
-    if not hasattr(os, "pidfd_open"):  # Python 3.8
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except ProcessLookupError:
-        raise
-    except OSError:  # a kernel before 5.3, or a filter that does not know the call
-        return None
-
-
-def send(seen: Seen, name: str) -> bool:
-    """Sends the signal to that very process; False when it is gone, even if its pid lives on as another. Raises PermissionError."""
-    number, handle = getattr(signal, "SIG" + name), None
-    try:
-        handle = _pidfd(seen["pid"])
-        if not procfs.same(seen):
-            return False
-        if handle is not None:
-            signal.pidfd_send_signal(handle, number)
-        else:
-            os.kill(seen["pid"], number)
-    except ProcessLookupError:
-        return False
-    finally:
-        if handle is not None:
-            os.close(handle)
-    return True
-
-
-def wait_for_end(seen: Seen, seconds: float) -> None:
-    """Waits until that process has ended, not longer than that."""
-    until = time.monotonic() + seconds
-    try:
-        handle = _pidfd(seen["pid"])
-    except ProcessLookupError:
-        return
-    if handle is None:
-        seen = dict(seen, boot=None)  # a glance every 10 ms must be cheap
-        while procfs.same(seen) and time.monotonic() < until:
-            time.sleep(POLL)
-        return
-    try:
-        if procfs.same(seen):
-            poll = select.poll()
-            poll.register(handle, select.POLLIN)
-            poll.poll(max(0.0, seconds) * 1000)
-    finally:
-        os.close(handle)
-
-
 def _key(seen: Seen) -> Tuple[int, int]:
     return seen["pid"], seen["started"]
 
@@ -139,7 +84,7 @@ class Pace:
         """(cpu as a share of one core, bytes written a second or None when nobody's can be read) since the look before."""
         at, used = time.monotonic(), self._usage(members)
         pairs = [(self.used[key], used[key]) for key in used if key in self.used]
-        seconds = max(at - self.at, POLL)
+        seconds = max(at - self.at, sending.POLL)
         self.at, self.used = at, used
         ticks = [new["cpu_ticks"] - old["cpu_ticks"] for old, new in pairs]
         known = [(old["written_bytes"], new["written_bytes"]) for old, new in pairs]
@@ -150,8 +95,9 @@ class Pace:
 class Climb:
     """One stop under way: who is meant, what was sent, what is left."""
 
-    def __init__(self, job: Any, main: Optional[Seen]) -> None:
-        self.job, self.main = job, main
+    def __init__(self, job: Any, who: str) -> None:
+        main = _main(job, who)
+        self.job, self.who, self.main = job, who, main
         self.began = time.monotonic()
         self.ended = (0.0, 0.0)  # when nothing was left: since the epoch, monotonic
         self.sent: List[str] = []
@@ -182,9 +128,10 @@ class Climb:
         A signal that an earlier life of the job has sent is not sent again: a second one would cut what the first one began.
         """
         self._scan()
-        if index < self.job.rung_sent:
+        past = self.job.rung_sent if self.who == "before" else -1
+        if index < past:
             return not self.left()
-        if index == self.job.rung_sent and name != "KILL":
+        if index == past and name != "KILL":
             self.sent.append(name)
             self.taken.append(name)
             return self.wait(name, wait)
@@ -228,7 +175,7 @@ class Climb:
         refused = 0
         for seen in targets:
             try:
-                if send(seen, name):
+                if sending.send(seen, name):
                     self.sent.append(name)
             except PermissionError:
                 refused += 1
@@ -251,7 +198,7 @@ class Climb:
                 self._tell(used, wait, pace)
             # While one lives the stop is not done, so that the others need no watching.
             watched = next((seen for seen in self.members if procfs.same(seen)), self.members[0])
-            wait_for_end(watched, min(LOOK, wait - used, max(POLL, tell - used)))
+            sending.wait_for_end(watched, min(LOOK, wait - used, max(sending.POLL, tell - used)))
             now = time.monotonic()
             used, looked = used + min(now - looked, LONGEST_LOOK), now
         return True
@@ -270,7 +217,7 @@ class Climb:
 
     def say_stopped(self) -> None:
         """The last process of the tree is gone."""
-        self.job.stopped_at, end = self.ended
+        self.job.stopped_at, end = self.ended if self.ended[0] else (time.time(), time.monotonic())
         ended, by = self._exit(), self.sent[-1] if self.sent else None
         found = diagnose.verdict(self.before, diagnose.gone(), by, exit=ended)
         how = {name: ended[name] for name in ("status", "signal") if name in ended} if ended else None

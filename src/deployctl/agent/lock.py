@@ -19,7 +19,7 @@ def take(path: str, holder: Dict[str, Any]) -> int:
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(handle)
     except OSError as error:
         os.close(handle)
         other = holder_of(path) or {}
@@ -28,6 +28,16 @@ def take(path: str, holder: Dict[str, Any]) -> int:
     os.ftruncate(handle, 0)
     os.pwrite(handle, text, 0)
     return handle
+
+
+def _lock(handle: int) -> None:
+    """Raises OSError when it is held for longer than the moment that one takes who only looks (`held`)."""
+    for _ in range(10):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.01)
+    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def holder_of(path: str) -> Optional[Dict[str, Any]]:

@@ -11,7 +11,7 @@ import traceback
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import match, state
-from .faults import Fault
+from .faults import Fault, Wrong
 from .title import show_as
 from .wire import HungUp, Request, Wire
 
@@ -68,7 +68,7 @@ class Session:
     def clean(self) -> None:
         """Takes back what was staged, unless a job has it now."""
         if not self.handed_over:
-            for place in self.places.values():
+            for place in reversed(list(self.places.values())):  # one may lie in another
                 place.remove()
         self.places = {}
 
@@ -81,14 +81,16 @@ class Session:
                 self.append(request.pop("events", []))
             if request["op"] == "close":
                 self.clean()
-                self.wire.send({"id": request["id"], "answer": {}})
+                self.wire.send({"id": request.get("id"), "answer": {}})
                 return
-            self.wire.send(dict({"id": request["id"]}, **self.answer(request)))
+            self.wire.send(dict({"id": request.get("id")}, **self.answer(request)))
             self.wire.busy()
 
     def answer(self, request: Request) -> Dict[str, Any]:
         """{"answer": …} or {"error": …}; a bug of ours is an error with its place, not a silent end."""
         try:
+            if request["op"] not in OPERATIONS:
+                raise Wrong("'%s' is no operation" % request["op"], where="session", todo="report it")
             module, function = OPERATIONS[request["op"]]
             operation = getattr(importlib.import_module("." + module, __package__), function)
             return {"answer": operation(self, request)}

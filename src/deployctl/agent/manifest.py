@@ -15,11 +15,11 @@ PIECE = 1 << 20
 
 def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """{"sha256": {path: hash or null}, "incoming": where a bundle may be brought}; request: root, paths, stage (false: only look)."""
-    root = request["root"]
+    root = os.path.normpath(request["root"])
     hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
     if not request.get("stage", True):
         return {"sha256": hashes, "incoming": None}
-    spot = place.make(root, session.run)
+    spot = session.places.get(root) or place.make(root, session.run)
     session.places[root] = spot
     return {"sha256": hashes, "incoming": spot.bundle}
 
@@ -28,8 +28,10 @@ def hash_of(path: str) -> Optional[str]:
     """SHA-256 of a regular file; None where nothing is. Raises Refused for what a file cannot replace."""
     try:
         mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        raise Refused("a file stands where a directory of it should be", where=path, todo="remove it, or correct `to`") from error
     if not stat.S_ISREG(mode):
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "a directory" if stat.S_ISDIR(mode) else "no regular file"
         raise Refused("it is %s" % kind, where=path, todo="exclude it, or remove it in the target")

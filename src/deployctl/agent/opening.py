@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Dict, Optional
 
-from . import environment, lock, procfs, program, runs, scope, state, tree
+from . import capture, environment, lock, program, runs, scope, state, tree
 from .faults import Fault, Refused
 
 Facts = Dict[str, Any]
@@ -44,7 +45,7 @@ def facts(session: Any) -> Facts:
     session.before = found.top if found else None
     session.capture = None
     if session.before:
-        session.capture = _noting(faults, "capture", lambda: procfs.capture(session.before["pid"]))
+        session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
     session.program = _noting(faults, "program", lambda: _program(session.workload))
     _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
@@ -68,7 +69,7 @@ def _noting(faults: Dict[str, Any], name: str, act: Callable[[], Any]) -> Any:
 
 
 def _process(session: Any) -> tree.Found:
-    found = tree.find(session.workload, session.record)
+    found = tree.find(session.workload, session.record, os.fsencode(session.home.mark))
     top, workload, record = found.top, session.workload, session.record
     if top is None:
         return found
@@ -95,8 +96,8 @@ def _program(workload: Dict[str, Any]) -> program.Program:
 def _same_program(session: Any) -> Optional[program.Program]:
     if session.capture is None:
         return None
-    capture = session.capture
-    old = program.running(capture["argv"], capture["environment"], capture["directory"], capture["exe"])
+    was = session.capture
+    old = program.running(was["argv"], was["environment"], was["directory"], was["exe"])
     new = session.program
     if new is not None and old.identity != new.identity:
         raise Refused(

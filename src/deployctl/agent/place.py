@@ -20,8 +20,8 @@ class Place:
     """The directory of one run below one destination."""
 
     def __init__(self, root: str, run: str) -> None:
-        self.root, self.run = root, run
-        self.home = os.path.join(root, NAME)
+        self.root, self.run = os.path.normpath(root), run
+        self.home = os.path.join(self.root, NAME)
         self.path = os.path.join(self.home, run)
         self.bundle = os.path.join(self.path, "bundle")
         self.intent = os.path.join(self.path, "intent.json")
@@ -50,19 +50,20 @@ class Place:
 
     def prune(self) -> None:
         """Removes the oldest releases; this run's own one and the two before stay."""
-        for run in sorted(os.listdir(self.home))[:-KEPT]:
+        others = sorted(run for run in os.listdir(self.home) if run != self.run)
+        for run in others[: -(KEPT - 1)]:
             shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
 
 
 def make(root: str, run: str) -> Place:
     """Makes the place of a run. Raises Refused where it cannot be made."""
     place = Place(root, run)
-    missing = root
+    missing = place.root
     while not os.path.lexists(missing):
         place.made.insert(0, missing)
         missing = os.path.dirname(missing)
     try:
-        os.makedirs(root, exist_ok=True)
+        os.makedirs(place.root, exist_ok=True)
         private_directory(place.home)
         private_directory(place.path)
     except OSError as error:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
-
-from .faults import Refused
 
 Seen = Dict[str, Any]
 TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks a second
 DEAD = ("Z", "X")
 NAMES = {int(item): item.name[3:] for item in signal.Signals if item < 32}
-LIMITS = {
-    "cpu time": "CPU", "file size": "FSIZE", "data size": "DATA", "stack size": "STACK", "core file size": "CORE", "resident set": "RSS",
-    "processes": "NPROC", "open files": "NOFILE", "locked memory": "MEMLOCK", "address space": "AS", "pending signals": "SIGPENDING",
-    "msgqueue size": "MSGQUEUE", "nice priority": "NICE", "realtime priority": "RTPRIO", "realtime timeout": "RTTIME",
-}  # fmt: skip
 
 
 class Glance(NamedTuple):
@@ -61,7 +53,7 @@ def boot_id() -> str:
     return text(read("/proc/sys/kernel/random/boot_id")).strip()
 
 
-def _stat(path: str) -> Tuple[str, List[str]]:
+def stat_of(path: str) -> Tuple[str, List[str]]:
     """(comm, the fields from `state` on). The comm may hold ")" and spaces. Source: proc_pid_stat(5)."""
     raw = text(read(path))
     end = raw.rindex(")")
@@ -74,7 +66,7 @@ def glance(pid: int) -> Optional[Glance]:
     Source: proc_pid_stat(5), fields 3 state, 4 ppid, 20 num_threads, 22 starttime.
     """
     try:
-        comm, fields = _stat("/proc/%d/stat" % pid)
+        comm, fields = stat_of("/proc/%d/stat" % pid)
     except (OSError, ValueError):
         return None
     state = fields[0]
@@ -90,7 +82,7 @@ def _tasks(pid: int) -> List[str]:
 def _states(pid: int) -> Iterator[str]:
     try:
         for task in _tasks(pid):
-            yield _stat(task + "/stat")[1][0]
+            yield stat_of(task + "/stat")[1][0]
     except (OSError, ValueError):
         return
 
@@ -120,7 +112,7 @@ def elsewhere(pid: int) -> bool:
     Source: proc_pid_status(5), NSpid: one pid for each namespace from ours down to its own.
     """
     try:
-        return len(_status("/proc/%d/status" % pid).get("NSpid", "").split()) > 1
+        return len(status_of("/proc/%d/status" % pid).get("NSpid", "").split()) > 1
     except OSError:
         return False
 
@@ -131,7 +123,7 @@ def signals(mask: str) -> List[str]:
     return [name for number, name in NAMES.items() if bits >> (number - 1) & 1]
 
 
-def _status(path: str) -> Dict[str, str]:
+def status_of(path: str) -> Dict[str, str]:
     """Source: proc_pid_status(5)."""
     pairs = (line.partition(":") for line in text(read(path)).splitlines())
     return {name: value.strip() for name, _, value in pairs}
@@ -139,10 +131,11 @@ def _status(path: str) -> Dict[str, str]:
 
 def argv_of(pid: int) -> List[str]:
     """The command line as it is shown; the process may have written over it. Raises OSError. Source: proc_pid_cmdline(5)."""
-    return _words(read("/proc/%d/cmdline" % pid))
+    return words(read("/proc/%d/cmdline" % pid))
 
 
-def _words(raw: bytes) -> List[str]:
+def words(raw: bytes) -> List[str]:
+    """The words of a command line as the kernel keeps it: each ends with a NUL."""
     return [text(word) for word in (raw[:-1] if raw.endswith(b"\0") else raw).split(b"\0")] if raw else []
 
 
@@ -155,8 +148,8 @@ def look(pid: int) -> Optional[Seen]:
     Source: proc_pid_stat(5), proc_pid_status(5).
     """
     try:
-        _, fields = _stat("/proc/%d/stat" % pid)
-        whole = _status("/proc/%d/status" % pid)
+        _, fields = stat_of("/proc/%d/stat" % pid)
+        whole = status_of("/proc/%d/status" % pid)
     except (OSError, ValueError):
         return None
     unreadable: List[str] = []
@@ -188,7 +181,7 @@ def _masks(pid: int, whole: Dict[str, str], unreadable: List[str]) -> Tuple[List
     try:
         for task in _tasks(pid):
             try:
-                status = _status(task + "/status")
+                status = status_of(task + "/status")
             except (FileNotFoundError, ProcessLookupError):
                 continue  # a thread that has just ended
             if status["State"][0] not in DEAD:
@@ -209,7 +202,7 @@ def usage(pid: int, threads: bool = True) -> Optional[Dict[str, Optional[int]]]:
     written_bytes counts what it gave to write(2), whether or not it has reached a disk. Source: proc_pid_io(5), wchar.
     """
     try:
-        _, fields = _stat("/proc/%d/stat" % pid)
+        _, fields = stat_of("/proc/%d/stat" % pid)
         switches = sum(_switches(task) for task in _tasks(pid)) if threads else None
     except (OSError, ValueError):
         return None
@@ -224,7 +217,7 @@ def usage(pid: int, threads: bool = True) -> Optional[Dict[str, Optional[int]]]:
 
 def _switches(task: str) -> int:
     try:
-        status = _status(task + "/status")
+        status = status_of(task + "/status")
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return int(status["voluntary_ctxt_switches"]) + int(status["nonvoluntary_ctxt_switches"])
@@ -245,66 +238,3 @@ def environment(pid: int) -> Optional[Dict[str, str]]:
     except OSError:
         return None
     return dict(text(entry).split("=", 1) for entry in raw.split(b"\0") if b"=" in entry)
-
-
-def capture(pid: int) -> Dict[str, Any]:
-    """The process as it runs, so that it can be started again as it ran. It holds the environment: it is secret.
-
-    argv, environment, directory, exe, uid, gid, groups, umask, nice, limits {RLIMIT_NAME: [soft, hard], -1 for none}, oom_score_adj,
-    stdout and stderr (paths of regular files, else None), appends {"stdout", "stderr": opened with O_APPEND}, pid, started.
-    Raises Refused when it cannot be trusted: gone, unreadable, written over, or changed between two readings.
-    """
-    try:
-        first, second = _capture(pid), _capture(pid)
-    except PermissionError as error:
-        raise _untrusted(pid, "'%s' may not be read" % error.filename, "run deployctl as its user or as root") from error
-    except (OSError, ValueError) as error:
-        raise _untrusted(pid, "it ended while it was being read", "look again") from error
-    if first != second:
-        raise _untrusted(pid, "it changed while it was being read", "look again when it has settled")
-    return first
-
-
-def _untrusted(pid: int, why: str, todo: str) -> Refused:
-    return Refused("process %d could not be started again as it runs: %s" % (pid, why), where="pid %d" % pid, todo=todo)
-
-
-def _capture(pid: int) -> Dict[str, Any]:
-    base = "/proc/%d/" % pid
-    _, fields = _stat(base + "stat")
-    status = _status(base + "status")
-    raw, surroundings = read(base + "cmdline"), read(base + "environ")
-    directory, exe = os.readlink(base + "cwd"), os.readlink(base + "exe")
-    if not raw or not raw.endswith(b"\0") or raw.endswith(b"\0\0\0") or (surroundings and not surroundings.strip(b"\0")):
-        raise _untrusted(pid, "it has written over its command line", "stop it by hand, or let its parent be the workload")
-    if directory.endswith(" (deleted)") and not os.path.isdir(directory):
-        raise _untrusted(pid, "its directory '%s' is gone" % directory[: -len(" (deleted)")], "restart it in one that lasts")
-    if len(set(status["Uid"].split())) > 1:
-        raise _untrusted(pid, "it runs with the rights of several users", "stop it by hand")
-    outputs = {name: _output(pid, number) for name, number in (("stdout", 1), ("stderr", 2))}
-    return {
-        "pid": pid, "started": int(fields[19]), "argv": _words(raw), "environment": environment(pid), "directory": directory, "exe": exe,
-        "uid": int(status["Uid"].split()[0]), "gid": int(status["Gid"].split()[0]),
-        "groups": [int(group) for group in status["Groups"].split()], "umask": int(status.get("Umask", "022"), 8),
-        "nice": int(fields[16]), "limits": _limits(text(read(base + "limits"))), "oom_score_adj": int(read(base + "oom_score_adj")),
-        "stdout": outputs["stdout"][0], "stderr": outputs["stderr"][0], "appends": {name: value[1] for name, value in outputs.items()},
-    }  # fmt: skip
-
-
-def _limits(table: str) -> Dict[str, List[int]]:
-    """Source: proc_pid_limits(5): "Max " and a name in 26 columns, then soft, hard, unit."""
-    rows = ((LIMITS.get(line[4:26].strip()), line[26:].split()) for line in table.splitlines()[1:])
-    return {"RLIMIT_" + name: [-1 if value == "unlimited" else int(value) for value in values[:2]] for name, values in rows if name}
-
-
-def _output(pid: int, number: int) -> Tuple[Optional[str], bool]:
-    """(path of the regular file behind a descriptor, or None; whether it was opened to append). A closed one counts as none."""
-    try:
-        path = "/proc/%d/fd/%d" % (pid, number)
-        target = os.readlink(path)
-        if not stat.S_ISREG(os.stat(path).st_mode) or not os.path.exists(target):
-            return None, False
-        info = dict(line.split(b":", 1) for line in read("/proc/%d/fdinfo/%d" % (pid, number)).splitlines() if b":" in line)
-        return target, bool(int(info[b"flags"], 8) & os.O_APPEND)
-    except FileNotFoundError:
-        return None, False

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence
 
 from .faults import Refused
+
+DELETED = " (deleted)"
 
 
 class Program(NamedTuple):
@@ -19,7 +22,7 @@ class Program(NamedTuple):
     @property
     def identity(self) -> tuple:  # type: ignore[type-arg]
         """Equal for two spellings of one program: a virtual environment's python is not the python that it was made from."""
-        return os.path.realpath(self.interpreter), self.prefix
+        return os.path.realpath(self.interpreter), self.prefix and os.path.realpath(self.prefix)
 
     def as_dict(self) -> Dict[str, Optional[str]]:
         """As JSON values."""
@@ -51,17 +54,23 @@ def find(argv: Sequence[str], environment: Mapping[str, str], directory: str) ->
 
 def _interpreter(located: str, path: str, directory: str) -> "tuple[str, Optional[str]]":
     with open(located, "rb") as stream:
-        first = stream.read(256).split(b"\n")[0]
+        head = stream.read(256)
+    first = head.split(b"\n")[0]
     interpreter = located
     if first.startswith(b"#!"):
-        words = os.fsdecode(first[2:].strip()).split()
+        # As for the kernel, a carriage return belongs to the name.
+        words = [word for word in re.split("[ \t]+", os.fsdecode(first[2:])) if word]
         if words and os.path.basename(words[0]) == "env":
             words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
             words = [locate(words[0], path, directory) or words[0]] if words else []
+        if words and os.path.exists(words[0]) and not os.access(words[0], os.X_OK):
+            raise Refused("its interpreter '%s' cannot be executed" % words[0], where=located, todo="mend its first line")
         if not words or not os.path.exists(words[0]):
             name = words[0] if words else os.fsdecode(first)
             raise Refused("its interpreter '%s' does not exist" % name, where=located, todo="mend its first line (also its line end)")
         interpreter = words[0]
+    elif b"\0" not in head and not head.startswith(b"\x7fELF"):  # what is no text may be anything that binfmt_misc knows
+        raise Refused("it is a text without a first line '#!'", where=located, todo="name its interpreter in `command`, or there")
     return interpreter, prefix_of(interpreter)
 
 
@@ -78,6 +87,7 @@ def running(argv: Sequence[str], environment: Mapping[str, str], directory: str,
 
     exe alone cannot tell: in a virtual environment it is the base interpreter. Source: proc_pid_exe(5).
     """
+    exe = exe[: -len(DELETED)] if exe.endswith(DELETED) and os.path.exists(exe[: -len(DELETED)]) else exe  # replaced by an update
     located = locate(argv[0], environment.get("PATH", ""), directory) if argv else None
     if located is not None and os.path.realpath(located) == os.path.realpath(exe):
         return Program(located, located, prefix_of(located))

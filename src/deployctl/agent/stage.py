@@ -8,7 +8,7 @@ import os
 import zlib
 from typing import IO, Any, Dict
 
-from .faults import Fault
+from .faults import Fault, Refused
 from .place import Place
 
 PIECE = 1 << 20
@@ -16,7 +16,7 @@ PIECE = 1 << 20
 
 def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """{"files": count}; request: root, bundle, files [{"path", "size", "sha256", "executable"}] in the bundle's order."""
-    place: Place = session.places[request["root"]]
+    place: Place = session.places[os.path.normpath(request["root"])]
     try:
         with gzip.open(request["bundle"], "rb") as packed:
             for file in request["files"]:
@@ -35,10 +35,12 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
 def unpack(packed: IO[bytes], place: Place, file: Dict[str, Any]) -> None:
     """One file, fsynced, with the mode and owner that it will have. Raises Fault or EOFError."""
     path = os.path.normpath(file["path"])
-    if path.startswith(("/", "..")):
+    if path.split("/")[0] in ("", ".."):
         raise Fault("the path leaves the destination", where=file["path"], todo="correct the playbook")
     staged = place.new(path)
     os.makedirs(os.path.dirname(staged), mode=0o700, exist_ok=True)
+    if os.path.lexists(staged):
+        raise Refused("two pushes of this run bring it", where=place.live(path), todo="exclude it in one of them")
     handle = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as stream:
         digest, missing = hashlib.sha256(), file["size"]

@@ -29,7 +29,12 @@ def directory(named: Optional[str] = None) -> str:
 
 def private_directory(path: str) -> str:
     """Makes the directory and its parents, 0700 where we make them."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    if not os.path.isdir(path):
+        private_directory(os.path.dirname(path))  # makedirs would give its mode to the last one only
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
     return path
 
 
@@ -165,16 +170,17 @@ class EventFile:
 
 
 def last_event(path: str) -> Optional[Dict[str, Any]]:
-    """The last whole line of an event file; a torn one is passed over."""
+    """The last whole line of an event file; a torn one, and one that is no event, is passed over."""
     try:
         with open(path, "rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - (1 << 16)))
             lines = stream.read().split(b"\n")
     except OSError:
         return None
     for line in reversed(lines[:-1]):
         try:
-            return dict(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             continue
+        if isinstance(event, dict):
+            return event
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Optional
 
 from . import lock, match, procfs, state, tree
@@ -27,7 +28,7 @@ def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any
     answer: Dict[str, Any] = {"name": name, "record": record, "process": None, "how": None, "fault": None}
     try:
         if asked is not None:
-            found = tree.find(asked, record)
+            found = tree.find(asked, record, os.fsencode(home.mark))
             answer.update(process=found.top, how=found.how)
         elif record is not None and procfs.same(record):
             answer.update(process=procfs.look(record["pid"]), how="record")

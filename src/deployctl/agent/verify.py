@@ -25,7 +25,7 @@ for staged, live in json.load(sys.stdin):
     except SyntaxError as error:
         faults.append({"path": live, "line": error.lineno, "what": error.msg, "text": error.text})
     except Exception as error:
-        faults.append({"path": live, "line": None, "what": "%s: %s" % (type(error).__name__, error), "text": None})
+        faults.append({"path": live, "line": None, "what": ("%s: %s" % (type(error).__name__, error)).rstrip(": "), "text": None})
 json.dump({"version": "%d.%d.%d" % sys.version_info[:3], "faults": faults}, sys.stdout)
 """
 

@@ -56,8 +56,12 @@ class Wire:
     def _parsed(self) -> Optional[Request]:
         while b"\n" in self._buffer:
             line, self._buffer = self._buffer.split(b"\n", 1)
-            request = json.loads(line)
-            if request.get("op") != "alive":
+            try:
+                request = json.loads(line)
+                operation = request["op"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise HungUp("the controller does not speak our language") from error
+            if operation != "alive":
                 return dict(request)
         return None
 

@@ -23,10 +23,11 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     """The application, with the playbooks that are found now; `extra` are the words after `--`."""
     app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_main)
-    playbooks.register(app, os.environ, Path.cwd(), extra)
-    status.register(app)
-    runs.register(app)
-    demo.register(app)
+    for part in (status, runs, demo):
+        part.register(app)
+    own = {command.name or "" for command in app.registered_commands}
+    for path in playbooks.register(app, os.environ, Path.cwd(), extra, own):
+        print(f"note: {path} has the name of a command of deployctl and is passed over; rename it", file=sys.stderr)
     return app
 
 

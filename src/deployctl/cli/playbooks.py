@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,34 +11,53 @@ from typing import Annotated, Any
 import typer
 
 from deployctl import flags, playbooks
+from deployctl.errors import WordsError
 from deployctl.flags import Flag
 
 PANEL = "Flags of the workload"
+_BRACKET = re.compile(r"(\\*)\[((?:[a-z#/@][^\[]*?\])?)")  # backslashes, and the rest of what would be a tag
+_EMOJI = re.compile(r":(?=\S+?:)")
 OWN = {
     "plan": (bool, typer.Option("--plan", help="Print what would happen and what runs now; change nothing.")),
     "quiet": (bool, typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")),
     "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run's lock, for example 10m.")),
     "as_json": (bool, typer.Option("--json", help="Print the events as JSON lines.")),
 }  # deployctl's own options: parameter -> type, option
+OPTIONS = ("plan", "quiet", "wait", "json", "help")
 
 
-def register(app: typer.Typer, environment: Mapping[str, str], cwd: Path, extra: tuple[str, ...]) -> None:
-    """One command for each playbook that is found. A damaged one is a command too: calling it tells the fault."""
+def register(app: typer.Typer, environment: Mapping[str, str], cwd: Path, extra: tuple[str, ...], taken: set[str]) -> list[Path]:
+    """One command for each playbook that is found; those with a name that is taken are the answer.
+
+    A damaged playbook is a command too: calling it tells the fault.
+    """
+    passed = []
     for name, path in playbooks.find(playbooks.search_path(environment, cwd)).items():
+        if name in taken:
+            passed.append(path)
+            continue
         peek = playbooks.peek(path)
         help_ = f"(faulty: {peek.fault})" if peek.fault else peek.description or f"The playbook {path}."
         app.command(name, help=plain(help_), rich_help_panel="Playbooks")(_command(path, peek, environment, cwd, extra))
+    return passed
 
 
 def plain(text: str) -> str:
-    """Text of a playbook in a help page, where brackets would be markup."""
-    return text.replace("[", "\\[")
+    """Text of a playbook in a help page: what would be markup, an emoji or an order to the terminal is shown as it is written."""
+    text = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+    text = _BRACKET.sub(
+        lambda found: found[1] * (2 if found[2] else 1) + ("\\" if found[1] or found[2] else "") + "[" + (found[2] or ""), text
+    )
+    return _EMOJI.sub(":[none][/none]", text)
 
 
 def _command(path: Path, peek: playbooks.Peek, environment: Mapping[str, str], cwd: Path, extra: tuple[str, ...]) -> Callable[..., int]:
-    declared = {f"flag_{number}": flag for number, flag in enumerate(flags.declared(peek.flags))}
+    declared = {f"flag_{number}": flag for number, flag in enumerate(flags.declared(peek.flags)) if flag.name not in OPTIONS}
+    clash = [name for name in peek.flags if name in OPTIONS]
 
     def call(**given: Any) -> int:
+        if clash:
+            raise WordsError(f"the flag '{clash[0]}' has the name of an option of deployctl", where=str(path), todo="give it another name")
         from deployctl.cli import run
 
         values = {flag.name: _value(flag, given[parameter]) for parameter, flag in declared.items() if given[parameter] is not None}
@@ -77,7 +97,7 @@ def _help(flag: Flag) -> str:
     if flag.min is not None or flag.max is not None:
         notes.append(f"{'' if flag.min is None else f'{flag.min:g}'}..{'' if flag.max is None else f'{flag.max:g}'}")
     if flag.default is not None:
-        notes.append(f"default {flag.default}")
+        notes.append(f"default {flag.default:g}s" if flag.type == "duration" else f"default {flag.default}")
     return f"{flag.help} [{'; '.join(notes)}]".strip() if notes else flag.help
 
 

@@ -11,6 +11,8 @@ from deployctl.report import faults
 from deployctl.report.text import command, count, process, safe
 from deployctl.values import show_duration, show_size
 
+LONGEST = 8000  # characters of a line
+
 
 @dataclass(frozen=True)
 class Line:
@@ -206,6 +208,10 @@ SAYINGS: dict[str, Callable[[Event], Line | None]] = {
 
 
 def line(event: Event) -> Line | None:
-    """The line of an event; None for one that says nothing to a person. An unknown word is shown as it is."""
+    """The line of an event; None for one that says nothing to a person. An unknown word is shown as it is.
+
+    Whatever an event holds may come from a target: control characters are neutralised here once more, for all of it.
+    """
     say = SAYINGS.get(event["what"])
-    return say(event) if say else Line(safe(event["what"]), "")
+    said = say(event) if say else Line(event["what"], "")
+    return said and Line(safe(said.label), safe(said.text, LONGEST), said.mood, tuple(safe(text, LONGEST) for text in said.more))

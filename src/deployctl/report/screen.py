@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import TextIO
@@ -20,7 +21,7 @@ class Screen:
     """Prints each event as it happens, with the time since the run began."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.console = Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self.console = Console(file=_tolerant(stream or sys.stdout), highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._began: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
@@ -40,6 +41,13 @@ class Screen:
             self.console.print(row)
         for more in said.more:
             self.console.print(Text(f"{'':11}{'':{LABEL}} {more}", style="dim"))
+
+
+def _tolerant(stream: TextIO) -> TextIO:
+    """The stream, made to show what its encoding lacks as an escape: a letter must not end a run."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 class Quiet:

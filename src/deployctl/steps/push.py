@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from deployctl.errors import RefusedError, WordsError
-from deployctl.fields import AbsolutePath
+from deployctl.fields import AbsolutePath, Filled
 from deployctl.steps.base import Opened, Operations, Record, Session, Setting, Step
 from deployctl.values import show_size
 
@@ -50,14 +50,14 @@ class Push(Step):
     word: ClassVar[str] = "push"
     phase: ClassVar[str] = "prepare"
 
-    source: str = Field(alias="from")
+    source: Filled = Field(alias="from")
     to: AbsolutePath
     include: list[str] = Field(default_factory=list)
     exclude: list[str] = Field(default_factory=list)
 
     def sources(self, base: Path) -> tuple[Source, ...]:
         """The files to bring, by path, hashed. Raises WordsError when there are none."""
-        root = (base / self.source).expanduser()
+        root = base / Path(self.source).expanduser()
         if not root.exists():
             todo = "correct `from`, which is relative to the playbook"
             raise WordsError(f"'{self.source}' does not exist", where=f"push: {root}", todo=todo)
@@ -67,13 +67,13 @@ class Push(Step):
         return tuple(sorted(found, key=lambda source: source.path))
 
     def _files(self, root: Path) -> Iterator[tuple[str, Path]]:
-        from pathspec import PathSpec
+        from pathspec import GitIgnoreSpec
 
         if root.is_file():
             yield root.name, root
             return
-        include = PathSpec.from_lines("gitwildmatch", self.include or ["*"])
-        exclude = PathSpec.from_lines("gitwildmatch", [*self.exclude, ".deployctl/", "__pycache__/"])
+        include = GitIgnoreSpec.from_lines(self.include or ["*"])
+        exclude = GitIgnoreSpec.from_lines([*self.exclude, ".deployctl/", "__pycache__/"])
         for file in sorted(root.rglob("*")):
             path = file.relative_to(root).as_posix()
             if file.is_file() and include.match_file(path) and not exclude.match_file(path):
@@ -139,13 +139,14 @@ def write_bundle(sources: list[Source], bundle: Path) -> None:
     """
     with gzip.open(bundle, "wb", compresslevel=3) as packed:
         for source in sources:
-            with source.file.open("rb") as stream:
-                sent = 0
-                while piece := stream.read(PIECE):
-                    packed.write(piece)
-                    sent += len(piece)
+            sent = 0
+            try:
+                with source.file.open("rb") as stream:
+                    while piece := stream.read(PIECE):
+                        packed.write(piece)
+                        sent += len(piece)
+            except OSError as error:
+                raise RefusedError(f"cannot read it: {error.strerror}", where=f"push: {source.file}", todo="run again") from error
             if sent != source.size:
-                raise RefusedError(
-                    f"it changed while it was read ({show_size(source.size)}, then {show_size(sent)})", where=f"push: {source.file}",
-                    todo="run again when nobody writes it",
-                )  # fmt: skip
+                what = f"it changed while it was read ({show_size(source.size)}, then {show_size(sent)})"
+                raise RefusedError(what, where=f"push: {source.file}", todo="run again when nobody writes it")

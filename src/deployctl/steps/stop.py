@@ -44,6 +44,8 @@ class Stop(Step):
         """`stop: [INT 180s, TERM 30s]` is the ladder; the bare word `stop` has the default one."""
         if value is None:
             value = ["INT 180s", "TERM 30s", "KILL 10s"]
+        if isinstance(value, str):
+            raise WordsError(f"'{value}' is no list of rungs", todo=f"write it as a list: '[{value}]'")
         if isinstance(value, list):
             value = {"ladder": value}
         if isinstance(value, dict) and isinstance(value.get("ladder"), list):

@@ -38,9 +38,15 @@ class Verify(Step):
         answer = session.ask("verify")
         if answer["faults"]:
             raise RefusedError(
-                "; ".join(f"{fault['path']}:{fault['line']}: {fault['what']}" for fault in answer["faults"]),
+                "; ".join(
+                    f"{fault['path']}{_line(fault)}: {fault['what']}" for fault in answer["faults"]
+                ),
                 where="verify",
                 todo=f"{answer['interpreter']} ({answer['version']}) cannot compile this; nothing was changed, mend it and run again",
             )
         record("verified", files=answer["files"], interpreter=answer["interpreter"], version=answer["version"], seconds=answer["seconds"])
         return Verified(answer["files"], answer["interpreter"], answer["version"])
+
+
+def _line(fault: dict[str, Any]) -> str:
+    return f":{fault['line']}" if fault["line"] else ""

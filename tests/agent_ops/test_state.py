@@ -1,0 +1,221 @@
+"""The files in a target: private, whole, and no older than they must be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import time
+from typing import Any
+
+import pytest
+
+from deployctl.agent import state
+from tests.agent_ops import read, start, write
+
+RUN = "20260101-000000-aaaa"
+
+
+@pytest.fixture
+def home(tmp_path: Any) -> state.Home:
+    """The home of a workload in a state directory that does not exist yet."""
+    made = state.Home(str(tmp_path / "base" / "state"), "train")
+    made.make()
+    return made
+
+
+def mode(path: str) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+# --- directories
+
+
+def test_every_directory_of_the_state_is_private(home: state.Home) -> None:
+    paths = [home.base, os.path.dirname(home.path), home.path, home.runs]
+    assert {path: oct(mode(path)) for path in paths} == dict.fromkeys(paths, "0o700")
+
+
+def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Any) -> None:
+    os.makedirs(str(tmp_path / "state"))
+    os.chmod(str(tmp_path / "state"), 0o755)
+    state.private_directory(str(tmp_path / "state"))
+    assert mode(str(tmp_path / "state")) == 0o755
+
+
+def test_the_state_directory_is_the_named_one() -> None:
+    assert state.directory("/some/where") == "/some/where"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the directory of root")
+def test_the_state_directory_of_root_is_that_of_the_system() -> None:
+    assert state.directory() == "/var/lib/deployctl"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone becomes another")
+@pytest.mark.parametrize(("surroundings", "expected"), [({"XDG_STATE_HOME": "/x"}, "/x/deployctl"), ({}, "/h/.local/state/deployctl")])
+def test_the_state_directory_of_a_user_is_his_own(surroundings: dict[str, str], expected: str) -> None:
+    code = "import os\nfrom deployctl.agent import state\nos.setuid(1000)\nprint(state.directory())"
+    environment = {"HOME": "/h", "XDG_STATE_HOME": "", **surroundings}
+    with start(code, environment=environment) as process:
+        out, _ = process.communicate()
+    assert out.decode().strip() == expected
+
+
+def test_workloads_are_listed_by_name(home: state.Home) -> None:
+    state.Home(home.base, "a").make()
+    assert state.names(home.base) == ["a", "train"]
+    assert state.names("/nowhere") == []
+
+
+# --- JSON files
+
+
+def test_what_was_written_is_read_and_private(home: state.Home) -> None:
+    data = {"a": [1, None, "ä\udcff\n"], "b": {}}
+    state.write_json(home.record, data)
+    assert state.read_json(home.record) == data
+    assert mode(home.record) == 0o600
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"5", b"\xff", b'{"a": 1'])
+def test_a_damaged_file_is_none(home: state.Home, content: bytes) -> None:
+    write(home.record, content)
+    assert state.read_json(home.record) is None
+
+
+def test_what_cannot_be_written_leaves_the_old_file_and_no_other(home: state.Home) -> None:
+    state.write_json(home.record, {"a": 1})
+    with pytest.raises(TypeError):
+        state.write_json(home.record, {"a": 2, "b": object()})
+    assert state.read_json(home.record) == {"a": 1}
+    assert sorted(os.listdir(home.path)) == ["record.json", "runs"]
+
+
+WRITER = """
+import sys
+from deployctl.agent import state
+number = 0
+while True:
+    number += 1
+    state.write_json(sys.argv[1], {"number": number, "filler": "x" * 20000, "again": number})
+"""
+
+
+def test_a_reader_never_sees_half_a_file(home: state.Home) -> None:
+    state.write_json(home.record, {"number": 0, "again": 0})
+    with start(WRITER, home.record) as writer:
+        try:
+            seen = set()
+            while len(seen) < 50:
+                data = json.loads(read(home.record))
+                assert data["number"] == data["again"]
+                seen.add(data["number"])
+                assert writer.poll() is None
+        finally:
+            writer.send_signal(signal.SIGKILL)
+
+
+# --- event files
+
+
+@pytest.fixture
+def events(home: state.Home) -> state.EventFile:
+    """The event file of a run."""
+    return state.EventFile(home.events(RUN), RUN, "ct200")
+
+
+def test_an_event_is_one_line_with_run_target_and_time(events: state.EventFile) -> None:
+    said = events.say("cutover", "stopped", sync=True, by="INT\n", argv=["\udcff"])
+    assert read(events.path).count(b"\n") == 1
+    assert json.loads(read(events.path)) == said
+    assert (said["v"], said["run"], said["target"], said["phase"], said["what"]) == (1, RUN, "ct200", "cutover", "stopped")
+    assert (mode(events.path), events.size()) == (0o600, len(read(events.path)))
+
+
+def test_two_writers_share_a_file_line_by_line(events: state.EventFile) -> None:
+    code = (
+        "import sys\nfrom deployctl.agent import state\nfile = state.EventFile(sys.argv[1], 'r', 't')\n"
+        "for number in range(300): file.say('prepare', 'x', writer=sys.argv[2], number=number, filler='y' * 3000)\n"
+    )
+    writers = [start(code, events.path, name) for name in ("a", "b")]
+    assert [writer.wait(20) for writer in writers] == [0, 0]
+    for writer in writers:
+        writer.communicate()
+    found = [json.loads(line) for line in read(events.path).splitlines()]
+    assert [event["number"] for event in found if event["writer"] == "a"] == list(range(300))
+    assert len(found) == 600
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"what": "end", "sta', b"\xff\xff", b'{"what": "end"}'])
+def test_a_torn_last_line_is_passed_over(events: state.EventFile, tail: bytes) -> None:
+    events.say("prepare", "begin")
+    events.say("prepare", "connected")
+    with open(events.path, "ab") as out:
+        out.write(tail)
+    last = state.last_event(events.path)
+    assert last is not None
+    assert last["what"] == "connected"
+
+
+def test_the_last_event_of_a_long_file_is_found(events: state.EventFile) -> None:
+    for number in range(2000):
+        events.say("cutover", "waiting", number=number, filler="x" * 200)
+    last = state.last_event(events.path)
+    assert last is not None
+    assert last["number"] == 1999
+
+
+def test_an_event_longer_than_the_look_does_not_hide_the_others(events: state.EventFile) -> None:
+    events.say("cutover", "failed", tail=["x" * 4096] * 20)
+    last = state.last_event(events.path)
+    assert last is not None
+    assert last["what"] == "failed"
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"torn", b"5\n", b"null\n"])
+def test_a_file_without_an_event_has_no_last_one(events: state.EventFile, content: bytes) -> None:
+    write(events.path, content)
+    assert state.last_event(events.path) is None
+
+
+def test_a_file_that_is_not_there_has_no_last_event(home: state.Home) -> None:
+    assert state.last_event(home.events("no-such-run")) is None
+
+
+# --- pruning
+
+
+def fill(home: state.Home, count: int, days_ago: float = 0) -> list[str]:
+    """That many event files of runs that began some days ago."""
+    second = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - days_ago * 86400))
+    runs = [f"{second}-{number:04d}" for number in range(count)]
+    for run in runs:
+        write(home.events(run), b"{}\n")
+    return runs
+
+
+def test_the_newest_runs_are_kept(home: state.Home) -> None:
+    runs = fill(home, state.KEPT_RUNS + 7)
+    home.prune()
+    assert state.runs(home) == runs[7:]
+
+
+def test_a_few_runs_are_all_kept(home: state.Home) -> None:
+    runs = fill(home, 3)
+    home.prune()
+    assert state.runs(home) == runs
+
+
+def test_a_run_without_an_end_is_kept_however_many_there_are(home: state.Home) -> None:
+    runs = fill(home, state.KEPT_RUNS + 7)
+    state.write_json(home.job(runs[0]), {})
+    home.prune()
+    assert runs[0] in state.runs(home)
+
+
+def test_only_event_files_are_runs(home: state.Home) -> None:
+    for name in ("a.jsonl", "b.job", "c.cancel", ".new-x"):
+        write(os.path.join(home.runs, name), b"")
+    assert state.runs(home) == ["a"]

@@ -1,0 +1,476 @@
+"""push: files come whole and all together, or nothing of them is seen."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployctl.errors import AgentError, DeployError, RefusedError, WordsError
+from deployctl.steps.push import Push, Staged
+from tests.steps import RUN, Talk, opened, refusal, refused, said, setting, steps_of, until
+
+NAMES = (
+    "with space.py",
+    "two\nlines.py",
+    'it\'s "quoted".py',
+    "$HOME;`id`.py",
+    "größe-日本.py",
+    "-dash.py",
+    "deep/er/est.py",
+    "\udce9.bin",
+)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    """A session whose destination is `live`."""
+    made = Talk(tmp_path)
+    yield made
+    made.close()
+
+
+def push(home: Path, **fields: Any) -> Push:
+    return Push.model_validate({"from": str(home), "to": "/srv/a", **fields})
+
+
+def paths(home: Path, **fields: Any) -> list[str]:
+    return [source.path for source in push(home, **fields).sources(home)]
+
+
+def tree(home: Path, *names: str) -> Path:
+    for name in names:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(name)
+    return home
+
+
+# --- the model
+
+
+def test_a_push_is_its_four_keys(tmp_path: Path) -> None:
+    [step] = steps_of(tmp_path, "  - push: {from: ../train, to: /srv/a, include: ['*.py'], exclude: [tests/]}\n")
+    assert step == Push.model_validate({"from": "../train", "to": "/srv/a", "include": ["*.py"], "exclude": ["tests/"]})
+    assert step.describe() == {"step": "push", "from": "../train", "to": "/srv/a", "include": ["*.py"], "exclude": ["tests/"]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "line", "what"),
+    [
+        ("  - push:\n      from: a\n      to: srv\n", 9, "push: to: 'srv' is no absolute path"),
+        ("  - push:\n      to: /a\n", 7, "push: 'from' is missing"),
+        ("  - push: {from: a, to: /a, source: b}\n", 7, "push: 'source' is no key of push"),
+        ("  - push:\n      from: a\n      to: /a\n      include: '*.py'\n", 10, "push: include: wants a list, not '*.py'"),
+        ("  - push\n", 7, "push: 'from' is missing"),
+        ("  - push: /srv/a\n", 7, "push: wants a map of keys and values, not '/srv/a'"),
+        ("  - push: {from: '', to: /a}\n", 7, "push: from: the text is empty"),
+    ],
+)
+def test_a_faulty_push_is_refused_in_its_line(tmp_path: Path, steps: str, line: int, what: str) -> None:
+    assert refusal(tmp_path, steps)[:2] == (line, what)
+
+
+# --- what it finds on the controller
+
+
+def test_without_patterns_every_file_goes(tmp_path: Path) -> None:
+    assert paths(tree(tmp_path, "a.py", "sub/b.txt", ".hidden")) == [".hidden", "a.py", "sub/b.txt"]
+
+
+def test_exclude_wins_over_include(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "a.txt", "tests/b.py", "sub/tests/c.py", "sub/d.py")
+    assert paths(tmp_path, include=["*.py"], exclude=["tests/"]) == ["a.py", "sub/d.py"]
+
+
+def test_a_pattern_with_a_slash_is_bound_to_the_source(tmp_path: Path) -> None:
+    assert paths(tree(tmp_path, "a.py", "sub/a.py"), include=["/a.py"]) == ["a.py"]
+
+
+def test_an_exclamation_mark_takes_a_file_back_in(tmp_path: Path) -> None:
+    assert paths(tree(tmp_path, "a.log", "keep.log"), exclude=["*.log", "!keep.log"]) == ["keep.log"]
+
+
+def test_pycache_and_our_own_place_never_go(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "__pycache__/a.pyc", ".deployctl/x/new/a.py")
+    assert paths(tmp_path, exclude=["!__pycache__/"]) == ["a.py"]
+
+
+def test_a_single_file_goes_under_its_name(tmp_path: Path) -> None:
+    tree(tmp_path, "sub/a.py")
+    assert paths(tmp_path / "sub" / "a.py", include=["*.txt"]) == ["a.py"]
+
+
+def test_a_link_to_a_file_goes_as_that_file(tmp_path: Path) -> None:
+    (tree(tmp_path, "a.py") / "b.py").symlink_to("a.py")
+    assert {source.path: source.sha256 for source in push(tmp_path).sources(tmp_path)} == dict.fromkeys(
+        ("a.py", "b.py"), hashlib.sha256(b"a.py").hexdigest()
+    )
+
+
+def test_a_link_in_a_circle_does_not_hang(tmp_path: Path) -> None:
+    (tree(tmp_path, "sub/a.py") / "sub" / "loop").symlink_to("..")
+    assert paths(tmp_path) == ["sub/a.py"]
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tree(tmp_path, "train/a.py")))
+    assert [source.path for source in push(Path("~/train")).sources(Path("/nowhere"))] == ["a.py"]
+
+
+def test_a_source_that_does_not_exist_is_wrong_words(tmp_path: Path) -> None:
+    error = refused(lambda: push(Path("train")).gather(setting(tmp_path)))
+    assert isinstance(error, WordsError)
+    assert (error.where, error.what) == (f"push: {tmp_path}/train", "'train' does not exist")
+
+
+def test_patterns_that_leave_nothing_are_wrong_words(tmp_path: Path) -> None:
+    with pytest.raises(WordsError, match="no file matches"):
+        paths(tree(tmp_path, "a.py"), include=["*.txt"])
+
+
+# --- compile
+
+
+def test_staged_files_go_live_and_back() -> None:
+    done = push(Path("/a")).compile(setting(), Staged("/srv/a", ("a.py", "b.py")))
+    files = {"root": "/srv/a", "paths": ["a.py", "b.py"]}
+    assert (done.do, done.undo) == (({"op": "golive", "sets": [files]},), ({"op": "goback", "sets": [files]},))
+
+
+def test_nothing_staged_is_no_operation() -> None:
+    done = push(Path("/a")).compile(setting(), Staged("/srv/a", ()))
+    assert (done.do, done.undo) == ((), ())
+
+
+# --- in a target
+
+
+def test_only_files_that_differ_are_sent(talk: Talk) -> None:
+    for name in ("same.py", "other.py"):
+        talk.write(name)
+    talk.write_live("same.py", b"new\n")
+    talk.write_live("other.py", b"old\n")
+    assert talk.push() == Staged(str(talk.live), ("other.py",))
+    assert not talk.staged("same.py").exists()
+    assert talk.contents() == {"same.py": b"new\n", "other.py": b"old\n"}
+    [event] = said(talk.events, "staged")
+    assert (event["files"], event["changed"], event["bytes"], event["destination"]) == (2, ["other.py"], 4, str(talk.live))
+
+
+def test_when_nothing_differs_nothing_is_left_behind(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.write_live("a.py", b"new\n")
+    assert talk.push() == Staged(str(talk.live), ())
+    assert [event["what"] for event in talk.events] == ["unchanged"]
+    talk.close()
+    assert os.listdir(talk.live) == ["a.py"]
+
+
+def test_a_preview_names_what_would_go_and_leaves_no_trace(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.write("b.py", b"123456")
+    talk.write_live("a.py", b"new\n")
+    step, plan = push(talk.train, to=str(talk.live)), setting(talk.home)
+    assert step.preview(step.gather(plan), talk.session, plan, opened()) == {"files": 2, "changed": ["b.py"], "bytes": 6}
+    assert os.listdir(talk.live) == ["a.py"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_arrives_as_it_is(talk: Talk, name: str) -> None:
+    talk.write(name, name.encode("utf-8", "surrogateescape"))
+    piece = talk.push()
+    assert piece.files == (name,)
+    assert talk.job({"op": "golive", "sets": [{"root": piece.root, "paths": list(piece.files)}]})[-1]["status"] == 0
+    assert talk.contents() == {name: name.encode("utf-8", "surrogateescape")}
+
+
+def test_every_byte_and_an_empty_file_arrive(talk: Talk) -> None:
+    noise = random.Random(7).randbytes(3_000_001)
+    talk.write("a.bin", noise)
+    talk.write("b.empty", b"")
+    talk.write("c.bin", bytes(range(256)))
+    talk.push()
+    assert talk.staged("a.bin").read_bytes() == noise
+    assert talk.staged("b.empty").read_bytes() == b""
+    assert talk.staged("c.bin").read_bytes() == bytes(range(256))
+
+
+def test_a_file_that_becomes_empty_is_a_difference(talk: Talk) -> None:
+    talk.write("a.py", b"")
+    talk.write_live("a.py", b"old\n")
+    assert talk.push().files == ("a.py",)
+
+
+def ask_to_stage(talk: Talk, bundle: bytes, content: bytes = b"new\n", path: str = "a.py", **changes: Any) -> dict[str, Any]:
+    """Stages `content` as one file from a bundle of those bytes."""
+    there = talk.ask("manifest", root=str(talk.live), paths=[path])
+    Path(there["incoming"]).write_bytes(bundle)
+    file = {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "executable": False, **changes}
+    return talk.ask("stage", root=str(talk.live), bundle=there["incoming"], files=[file])
+
+
+WHOLE = gzip.compress(b"new\n")
+
+
+@pytest.mark.parametrize(
+    ("bundle", "what"),
+    [
+        (gzip.compress(b"ne"), "a.py ends 2 bytes early"),
+        (WHOLE[: len(WHOLE) // 2], "did not arrive whole"),
+        (b"", "a.py ends 4 bytes early"),
+        (gzip.compress(b"NEW\n"), "the bytes that arrived have another hash"),
+        (gzip.compress(b"new\nmore"), "the bundle is longer than it should be"),
+        (WHOLE + b"rubbish", "did not arrive whole"),
+        (WHOLE[:-8] + b"\0" * 8, "did not arrive whole"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 40, "did not arrive whole"),
+        (b"no gzip at all", "did not arrive whole"),
+    ],
+    ids=["short", "torn", "empty", "other", "long", "tail", "crc", "deflate", "plain"],
+)
+def test_a_broken_bundle_changes_nothing_and_leaves_nothing(talk: Talk, bundle: bytes, what: str) -> None:
+    talk.write_live("a.py")
+    with pytest.raises(AgentError, match=what):
+        ask_to_stage(talk, bundle)
+    talk.close()
+    assert {path.name: path.read_bytes() for path in talk.live.iterdir()} == {"a.py": b"old\n"}
+
+
+def test_a_bundle_that_never_came_is_an_error(talk: Talk) -> None:
+    there = talk.ask("manifest", root=str(talk.live), paths=["a.py"])
+    with pytest.raises(AgentError, match="did not arrive whole"):
+        talk.ask("stage", root=str(talk.live), bundle=there["incoming"], files=[])
+
+
+@pytest.mark.parametrize("path", ["../a.py", "/a.py", "sub/../../a.py"])
+def test_a_path_that_leaves_the_destination_is_refused(talk: Talk, path: str) -> None:
+    with pytest.raises(AgentError, match="leaves the destination"):
+        ask_to_stage(talk, WHOLE, path=path)
+    assert not (talk.home / "a.py").exists()
+
+
+def test_a_name_that_begins_with_two_dots_stays_inside(talk: Talk) -> None:
+    talk.write("..a.py")
+    assert talk.push().files == ("..a.py",)
+
+
+def test_the_bundle_is_gone_when_it_was_unpacked(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.push()
+    assert os.listdir(talk.live / ".deployctl" / RUN) == ["new"]
+
+
+# --- owner and mode
+
+
+def seen(path: Path) -> tuple[int, int, str]:
+    found = path.stat()
+    return found.st_uid, found.st_gid, oct(stat.S_IMODE(found.st_mode))
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o4755])
+def test_a_replaced_file_keeps_owner_and_mode(talk: Talk, mode: int) -> None:
+    old = talk.write_live("a.py")
+    os.chown(old, 1000, 1001)
+    old.chmod(mode)
+    talk.write("a.py")
+    talk.push()
+    assert seen(talk.staged("a.py")) == (1000, 1001, oct(mode))
+
+
+@pytest.mark.parametrize(("here", "there"), [(0o600, 0o644), (0o664, 0o644), (0o700, 0o755), (0o775, 0o755)])
+def test_a_new_file_is_0644_or_0755(talk: Talk, here: int, there: int) -> None:
+    talk.write("a.sh", mode=here)
+    talk.push()
+    assert seen(talk.staged("a.sh")) == (os.geteuid(), os.getegid(), oct(there))
+
+
+def test_staged_files_are_private_until_they_go_live(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.push()
+    assert seen(talk.live / ".deployctl")[2] == oct(0o700)
+
+
+# --- what stands in the way
+
+
+def test_a_symbolic_link_is_not_replaced(talk: Talk) -> None:
+    elsewhere = talk.home / "elsewhere.py"
+    elsewhere.write_text("mine")
+    (talk.live / "a.py").symlink_to(elsewhere)
+    talk.write("a.py")
+    error = refused(talk.push)
+    assert isinstance(error, RefusedError)
+    assert str(error) == f"here: {talk.live}/a.py: it is a symbolic link"
+    talk.close()
+    assert (os.listdir(talk.live), elsewhere.read_text()) == (["a.py"], "mine")
+
+
+def test_a_directory_is_not_replaced_by_a_file(talk: Talk) -> None:
+    (talk.live / "a.py").mkdir()
+    talk.write("a.py")
+    with pytest.raises(RefusedError, match="it is a directory"):
+        talk.push()
+
+
+def test_a_pipe_is_not_read(talk: Talk) -> None:
+    os.mkfifo(talk.live / "a.py")
+    talk.write("a.py")
+    with pytest.raises(RefusedError, match="it is no regular file"):
+        talk.push()
+
+
+def test_a_file_where_a_directory_should_go_is_refused_before_anything_is_stopped(talk: Talk) -> None:
+    talk.write_live("sub")
+    talk.write("sub/a.py")
+    with pytest.raises(RefusedError):
+        talk.push()
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling"])
+def test_a_destination_that_is_no_directory_is_refused(talk: Talk, kind: str) -> None:
+    to = talk.home / "to"
+    if kind == "file":
+        to.write_text("x")
+    else:
+        to.symlink_to(talk.home / "nowhere")
+    talk.write("a.py")
+    error = refused(lambda: talk.push(to=str(to)))
+    assert isinstance(error, RefusedError)
+    assert "cannot stage there" in error.what
+    assert not (talk.home / "nowhere").exists()
+
+
+@pytest.mark.parametrize("to", ["to", "to/two/three", "to/two/", "to/two//three", "to/./two"])
+def test_a_missing_destination_is_made_and_removed_again(talk: Talk, to: str) -> None:
+    talk.write("a.py")
+    talk.push(to=f"{talk.home}/{to}")
+    assert (talk.home / to / ".deployctl" / RUN / "new" / "a.py").exists()
+    talk.close()
+    assert not (talk.home / "to").exists()
+
+
+@pytest.mark.parametrize("second", ["to", "to/", "to/deeper", "to/../to"])
+def test_two_pushes_to_one_missing_destination_are_removed_again(talk: Talk, second: str) -> None:
+    talk.write("a.py")
+    talk.write("b.txt")
+    talk.push(to=f"{talk.home}/to", include=["*.py"])
+    talk.push(to=f"{talk.home}/{second}", include=["*.txt"])
+    talk.close()
+    assert not (talk.home / "to").exists()
+
+
+def test_two_pushes_to_one_destination_both_go_live(talk: Talk) -> None:
+    for name in ("a.py", "b.txt"):
+        talk.write(name)
+        talk.write_live(name)
+    pieces = [talk.push(include=["*.py"]), talk.push(include=["*.txt"])]
+    operations = [push(talk.train).compile(setting(), piece).do[0] for piece in pieces]
+    assert talk.job(*operations)[-1]["status"] == 0
+    assert talk.contents() == {"a.py": b"new\n", "b.txt": b"new\n"}
+
+
+def test_one_file_brought_by_two_pushes_is_refused_as_that(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.push()
+    error = refused(talk.push)
+    assert isinstance(error, RefusedError)
+    assert "did not arrive" not in error.what
+
+
+# --- what changes meanwhile
+
+
+def test_a_file_that_vanishes_is_refused(talk: Talk) -> None:
+    file, step, plan = talk.write("a.py"), push(talk.train, to=str(talk.live)), setting(talk.home)
+    gathered = step.gather(plan)
+    file.unlink()
+    with pytest.raises(DeployError):
+        step.prepare(gathered, talk.session, plan, opened(), talk.record)
+    talk.close()
+    assert os.listdir(talk.live) == []
+
+
+@pytest.mark.parametrize("content", [b"longer than it was\n", b"x", b"nEw\n"])
+def test_a_file_that_changes_is_refused(talk: Talk, content: bytes) -> None:
+    file, step, plan = talk.write("a.py"), push(talk.train, to=str(talk.live)), setting(talk.home)
+    talk.write_live("a.py")
+    gathered = step.gather(plan)
+    file.write_bytes(content)
+    with pytest.raises(DeployError):
+        step.prepare(gathered, talk.session, plan, opened(), talk.record)
+    assert talk.contents() == {"a.py": b"old\n"}
+
+
+# --- the end of the session
+
+
+def test_the_end_of_a_session_takes_back_what_it_staged(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.push()
+    talk.close()
+    assert os.listdir(talk.live) == []
+
+
+CONTROLLER = """
+import sys, time
+from pathlib import Path
+from tests.steps import Talk
+talk = Talk(Path(sys.argv[1]))
+talk.write("a.py")
+talk.push()
+print("staged", flush=True)
+time.sleep(600)
+"""
+
+
+def free(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_controller_that_dies_leaves_nothing_staged_and_no_lock(tmp_path: Path, number: int) -> None:
+    lock = tmp_path / "state" / "workloads" / "train" / "lock"
+    with subprocess.Popen([sys.executable, "-c", CONTROLLER, str(tmp_path)], stdout=subprocess.PIPE) as controller:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == b"staged\n"
+        assert not free(lock)
+        controller.send_signal(number)
+    until("the lock is free", lambda: free(lock))
+    assert os.listdir(tmp_path / "live") == []
+
+
+def test_a_job_keeps_what_was_staged(talk: Talk) -> None:
+    talk.write("a.py")
+    piece = talk.push()
+    events = talk.job({"op": "golive", "sets": [{"root": piece.root, "paths": list(piece.files)}]})
+    assert (events[-1]["outcome"], events[-1]["status"]) == ("done", 0)
+    talk.close()
+    assert talk.contents() == {"a.py": b"new\n"}
+
+
+def test_the_last_three_releases_are_kept(tmp_path: Path) -> None:
+    runs = [f"2026010{day}-000000-aaaa" for day in range(1, 6)]
+    for run in runs:
+        talk = Talk(tmp_path, run)
+        talk.write("a.py", run.encode())
+        piece = talk.push()
+        talk.job({"op": "golive", "sets": [{"root": piece.root, "paths": list(piece.files)}]})
+        talk.close()
+    assert sorted(os.listdir(tmp_path / "live" / ".deployctl")) == runs[2:]
+    assert (tmp_path / "live" / ".deployctl" / runs[4] / "old" / "a.py").read_bytes() == runs[3].encode()
