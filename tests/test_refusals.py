@@ -114,6 +114,7 @@ def test_a_container_that_cannot_be_used_is_explained(local_site: Site, lab: Lab
 
 
 @pytest.mark.lab
+@pytest.mark.serial
 @pytest.mark.parametrize(
     ("alias", "what"),
     [("unreachable", "refused"), ("unknown-key", "host key"), ("wrong-key", "host key")],

@@ -377,6 +377,7 @@ class TestConnection:
         Ssh(server.host).close()
         assert "Connection from" not in (server.directory / "log").read_text() and server.connections() == 0
 
+    @pytest.mark.serial
     def test_small_pieces_are_not_held_back_by_nagles_algorithm(self, transport: Ssh) -> None:
         channel = transport.open(["cat"])
         begun = time.monotonic()

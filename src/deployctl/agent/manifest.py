@@ -16,6 +16,8 @@ PIECE = 1 << 20
 def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """{"sha256": {path: hash or null}, "incoming": where a bundle may be brought}; request: root, paths, stage (false: only look)."""
     root = os.path.normpath(request["root"])
+    if os.path.lexists(root) and not os.path.isdir(root):
+        raise Refused("cannot stage there: it is no directory", where=root, todo="correct `to`")
     hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
     if not request.get("stage", True):
         return {"sha256": hashes, "incoming": None}
