@@ -98,14 +98,16 @@ def preview(plan: Plan, connections: Connections) -> Preview:
     with _session(plan, connections) as session:
         answer = session.ask("look", workload=plan.workload.as_data())
         opened = _opened(answer)
-        steps, problems = [], []
+        steps: list[dict[str, Any]] = []
+        problems: list[DeployError] = []
         for step, gathered in zip(plan.steps, plan.gathered, strict=True):
             try:
                 step.admit(plan.setting, opened, lambda *_, **__: None)
                 steps.append(step.describe() | (step.preview(gathered, session, plan.setting, opened) or {}))
             except DeployError as error:
                 steps.append(step.describe())
-                problems.append(error)
+                if str(error) not in map(str, problems):  # two steps may miss the same thing
+                    problems.append(error)
         holder = answer["holder"]
         if holder:
             problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))

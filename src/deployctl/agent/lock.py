@@ -9,6 +9,7 @@ import time
 from typing import Any, Dict, Optional
 
 from .faults import Busy
+from .state import read_json
 
 
 def take(path: str, holder: Dict[str, Any]) -> int:
@@ -32,22 +33,17 @@ def take(path: str, holder: Dict[str, Any]) -> int:
 
 def _lock(handle: int) -> None:
     """Raises OSError when it is held for longer than the moment that one takes who only looks (`held`)."""
-    for _ in range(10):
+    for _ in range(100):
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            time.sleep(0.01)
+            time.sleep(0.001)
     return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def holder_of(path: str) -> Optional[Dict[str, Any]]:
     """What the last holder wrote; whether it still holds the lock, `held` says."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            data = json.load(stream)
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) else None
+    return read_json(path)
 
 
 def held(path: str) -> bool:
