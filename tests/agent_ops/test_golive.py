@@ -272,11 +272,13 @@ def test_no_name_is_ever_missing(tmp_path: Any) -> None:
     with start(LOOK, site.root, over, *OLD) as looker:
         assert looker.stdout is not None
         assert looker.stdout.readline() == b"looking\n"
-        for _ in range(50):
-            site.golive()
-            site.goback()
-            site.stage()
-        write(over, b"")
+        try:
+            for _ in range(50):
+                site.golive()
+                site.goback()
+                site.stage()
+        finally:
+            write(over, b"")
         missing, looks = looker.stdout.read().split()
     assert (int(missing), int(looks) > 100) == (0, True)
 

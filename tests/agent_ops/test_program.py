@@ -206,8 +206,10 @@ def test_what_runs_is_what_the_same_command_would_start(home: str) -> None:
     python = venv(home)
     argv = [python, "-c", "import time; print('up', flush=True); time.sleep(600)"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        exe = os.readlink(f"/proc/{process.pid}/exe")
-        assert program.running(argv, dict(os.environ), "/", exe).identity == find(python, "/").identity
-        process.kill()
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"up\n"
+            exe = os.readlink(f"/proc/{process.pid}/exe")
+            assert program.running(argv, dict(os.environ), "/", exe).identity == find(python, "/").identity
+        finally:
+            process.kill()
