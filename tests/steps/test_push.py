@@ -347,7 +347,7 @@ def test_a_destination_that_is_no_directory_is_refused(talk: Talk, kind: str) ->
     talk.write("a.py")
     error = refused(lambda: talk.push(to=str(to)))
     assert isinstance(error, RefusedError)
-    assert "cannot stage there" in error.what
+    assert str(to) in error.where
     assert not (talk.home / "nowhere").exists()
 
 
@@ -474,3 +474,11 @@ def test_the_last_three_releases_are_kept(tmp_path: Path) -> None:
         talk.close()
     assert sorted(os.listdir(tmp_path / "live" / ".deployctl")) == runs[2:]
     assert (tmp_path / "live" / ".deployctl" / runs[4] / "old" / "a.py").read_bytes() == runs[3].encode()
+
+
+def test_a_directory_that_leads_out_of_the_destination_is_refused(talk: Talk, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (talk.live / "sub").symlink_to(tmp_path / "elsewhere")
+    talk.write("sub/a.py")
+    assert "leads out of the destination" in refused(talk.push).what
+    assert os.listdir(tmp_path / "elsewhere") == []

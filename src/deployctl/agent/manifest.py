@@ -18,12 +18,25 @@ def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     root = os.path.normpath(request["root"])
     if os.path.lexists(root) and not os.path.isdir(root):
         raise Refused("cannot stage there: it is no directory", where=root, todo="correct `to`")
+    for directory in sorted({os.path.dirname(path) for path in request["paths"] if place.inside(path)}):
+        look_at(root, directory)
     hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
     if not request.get("stage", True):
         return {"sha256": hashes, "incoming": None}
     spot = session.places.get(root) or place.make(root, session.run)
     session.places[root] = spot
     return {"sha256": hashes, "incoming": spot.bundle}
+
+
+def look_at(root: str, directory: str) -> None:
+    """Raises Refused for a directory of the destination that a rename from beside it cannot reach, or that leads out of it."""
+    there = os.path.join(root, directory)
+    if not os.path.isdir(there):
+        return
+    if not (os.path.realpath(there) + "/").startswith(os.path.realpath(root).rstrip("/") + "/"):
+        raise Refused("it leads out of the destination by a symbolic link", where=there, todo="name the directory that it leads to as `to`")
+    if os.stat(there).st_dev != os.stat(root).st_dev:
+        raise Refused("it lies on another file system than the destination", where=there, todo="push into it by a step of its own")
 
 
 def hash_of(path: str) -> Optional[str]:

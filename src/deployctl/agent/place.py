@@ -55,6 +55,11 @@ class Place:
             shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
 
 
+def inside(path: str) -> bool:
+    """Whether a path below a destination stays there by its own words."""
+    return os.path.normpath(path).split("/")[0] not in ("", "..")
+
+
 def make(root: str, run: str) -> Place:
     """Makes the place of a run. Raises Refused where it cannot be made."""
     place = Place(root, run)

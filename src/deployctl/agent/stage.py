@@ -9,7 +9,7 @@ import zlib
 from typing import IO, Any, Dict
 
 from .faults import Fault, Refused
-from .place import Place
+from .place import Place, inside
 
 PIECE = 1 << 20
 
@@ -35,7 +35,7 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
 def unpack(packed: IO[bytes], place: Place, file: Dict[str, Any]) -> None:
     """One file, fsynced, with the mode and owner that it will have. Raises Fault or EOFError."""
     path = os.path.normpath(file["path"])
-    if path.split("/")[0] in ("", ".."):
+    if not inside(path):
         raise Fault("the path leaves the destination", where=file["path"], todo="correct the playbook")
     staged = place.new(path)
     os.makedirs(os.path.dirname(staged), mode=0o700, exist_ok=True)
