@@ -44,6 +44,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "cutover": {"job_pid": 43, "started": 5, "boot": "x", "again": False},
     "job-died": {"job_pid": 43, "life": 1},
     "op": {"op": "goback", "index": 0, "list": "undo"},
+    "signalled": {"signal": "INT", "index": 0},
     "rung": {"signal": "INT", "wait": 180.0, "index": 0, "pids": [42]},
     "rung-skipped": {"signal": "INT", "index": 0, "verdict": "signal-ignored", "detail": "inherited"},
     "waiting": {"elapsed": 5.0, "wait": 180.0, "state": "S", "cpu": 0.5, "written": 1000, "alive": [42]},
@@ -102,7 +103,7 @@ def test_every_word_of_the_page_is_tried_here() -> None:
     assert documented() == set(EVENTS)
 
 
-@pytest.mark.parametrize("what", EVENTS)
+@pytest.mark.parametrize("what", [word for word in EVENTS if word != "signalled"])  # `rung` has said it
 def test_every_word_gives_a_line(what: str) -> None:
     said = line(event(what))
     assert said is not None

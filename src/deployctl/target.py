@@ -68,13 +68,15 @@ class Session:
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
         """The events of a job until its end; the generator's value is the answer. Raises DetachedError when the link breaks."""
         number = self._request(op, fields)
+        begun = "may have begun"
         while True:
             try:
                 message = self._message(SILENCE)
             except TransportError as error:
                 todo = f"follow it again with `deployctl attach --on {self.name}`"
-                raise DetachedError(f"the link broke, the job goes on: {error.what}", where=self.name, todo=todo) from error
+                raise DetachedError(f"the link broke, the job {begun}: {error.what}", where=self.name, todo=todo) from error
             if "event" in message:
+                begun = "goes on"
                 yield message["event"]
             elif message.get("id") == number:
                 return self._answer(message)

@@ -63,7 +63,7 @@ def words(job: Job) -> list[str]:
 def test_a_handled_signal_ends_it_and_the_end_is_told_at_once(start: Any) -> None:
     started = start(LAST_WORD)
     job = climb(Job(started), ("INT", 20), ("KILL", 5))
-    assert words(job) == ["rung", "stopped"]
+    assert words(job) == ["rung", "signalled", "stopped"]
     stopped = job.said("stopped")[0]
     assert (stopped["by"], stopped["verdict"], stopped["exit"]) == ("INT", "stopped", {"status": 7})
     with open(started.script + ".end") as end:
@@ -78,9 +78,9 @@ def test_nothing_to_stop_is_said_and_no_end_is_claimed() -> None:
 
 def test_an_ignored_signal_is_skipped_at_once(start: Any) -> None:
     job = climb(Job(start(IGNORES.format(names="[2, 3]"))), ("INT", 60), ("TERM", 10))
-    assert words(job) == ["rung-skipped", "rung", "stopped"]
+    assert words(job) == ["rung-skipped", "rung", "signalled", "stopped"]
     assert (job.events[0]["verdict"], job.events[0]["detail"]) == ("signal-ignored", "inherited")
-    assert (job.events[2]["verdict"], job.events[2]["detail"], job.events[2]["exit"]) == ("stopped", "default-action", {"signal": 15})
+    assert (job.events[3]["verdict"], job.events[3]["detail"], job.events[3]["exit"]) == ("stopped", "default-action", {"signal": 15})
 
 
 def test_what_a_shell_starts_with_an_ampersand_ignores_int(start: Any, tmp_path: Any) -> None:
@@ -88,13 +88,13 @@ def test_what_a_shell_starts_with_an_ampersand_ignores_int(start: Any, tmp_path:
     started = start(f"{sys.executable} {tmp_path}/{INNER} &\n", before=["sh"], name=OUTER)
     job = Job()
     job.workload["match"] = INNER
-    assert words(climb(job, ("INT", 60), ("TERM", 10))) == ["rung-skipped", "rung", "stopped"]
+    assert words(climb(job, ("INT", 60), ("TERM", 10))) == ["rung-skipped", "rung", "signalled", "stopped"]
     assert not alive(started.pids[0])
 
 
 def test_a_blocked_signal_is_skipped_at_once(start: Any) -> None:
     job = climb(Job(start(BLOCKS)), ("INT", 60), ("TERM", 10))
-    assert (words(job), job.events[0]["verdict"]) == (["rung-skipped", "rung", "stopped"], "signal-blocked")
+    assert (words(job), job.events[0]["verdict"]) == (["rung-skipped", "rung", "signalled", "stopped"], "signal-blocked")
 
 
 def test_only_kill_is_tried_on_a_suspended_process(start: Any) -> None:
@@ -102,8 +102,8 @@ def test_only_kill_is_tried_on_a_suspended_process(start: Any) -> None:
     os.kill(started.pid, signal.SIGSTOP)
     until(lambda: procfs.look(started.pid)["state"] == "T")
     job = climb(Job(started), ("INT", 60), ("TERM", 60), ("KILL", 10))
-    assert [event.get("verdict") for event in job.events] == ["suspended", "suspended", None, "stopped-dirty"]
-    assert job.events[3]["detail"] == "killed"
+    assert [event.get("verdict") for event in job.events] == ["suspended", "suspended", None, None, "stopped-dirty"]
+    assert job.events[4]["detail"] == "killed"
 
 
 @pytest.mark.parametrize("line", ["{}", "{} | tee log"])
@@ -191,7 +191,7 @@ def test_what_was_launched_is_stopped_by_its_identity(start: Any) -> None:
     launched, stranger = start(SLEEP), start(SLEEP)
     job = Job()
     job.launched = procfs.look(launched.pid)
-    assert words(climb(job, ("INT", 10), who="launched")) == ["rung", "stopped"]
+    assert words(climb(job, ("INT", 10), who="launched")) == ["rung", "signalled", "stopped"]
     assert alive(stranger.pid)
 
 

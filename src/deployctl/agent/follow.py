@@ -32,6 +32,7 @@ def resume(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """{"status"} after the end of a run whose job was killed: it is begun anew from its file. request: run, who. Raises Busy, Refused."""
     home = session.home = runs.holding(session, request)
     session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    home.sweep()
     spec = state.read_json(home.job(request["run"]))
     if spec is None:
         raise Refused("run %s has nothing left to do" % request["run"], where=home.name, todo="`deployctl status` says what runs")

@@ -31,7 +31,8 @@ class Past(NamedTuple):
     which: str = "do"
     at: int = 0
     stopped_at: Optional[float] = None
-    rung: int = -1  # the index of the last rung whose signal had gone out
+    rung: int = -1  # the index of the last rung that had begun
+    signalled: bool = False  # whether its signal is known to have gone out
     why: str = ""  # why it had begun to undo
 
 
@@ -51,7 +52,7 @@ class Job:
         self.launched_argv: Optional[List[str]] = None
         self.stopped_at: Optional[float] = None
         self.started_at: Optional[float] = None
-        self.rung_sent = -1  # the last rung whose signal has gone out in an earlier life
+        self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
         self.signalled = False  # a signal of the stop has gone out
         self.climb: Any = None  # the stop under way, kept for a linger
         self.deaf = False  # cancel was heard already: what follows is not cancelled again
@@ -124,7 +125,8 @@ def perform(job: Job, past: Past) -> int:
 
 def _recall(job: Job, past: Past) -> None:
     """What was launched by an earlier life is in the record; when the old one had ended, in its events."""
-    job.stopped_at, job.rung_sent, job.signalled = past.stopped_at, past.rung, past.rung >= 0
+    job.stopped_at, job.rung_sent, job.rung_done = past.stopped_at, past.rung, past.signalled
+    job.signalled = past.rung >= 0
     record = state.read_json(job.home.record)
     if record is not None and record["run"] == job.run:
         job.record = record

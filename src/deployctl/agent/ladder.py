@@ -125,16 +125,19 @@ class Climb:
     def rung(self, index: int, name: str, wait: float) -> bool:
         """Sends one signal where it can work and waits for the end; whether nothing is left.
 
-        A signal that an earlier life of the job has sent is not sent again: a second one would cut what the first one began.
+        A signal that an earlier life of the job has sent is not sent again: a second one would cut what the first one began. Where that
+        life ended between saying it and having done it, the rung is waited out first and the signal sent only then.
         """
         self._scan()
         past = self.job.rung_sent if self.who == "before" else -1
         if index < past:
             return not self.left()
         if index == past and name != "KILL":
-            self.sent.append(name)
-            self.taken.append(name)
-            return self.wait(name, wait)
+            gone = self.wait(name, wait)
+            if gone or self.job.rung_done:
+                self.sent.append(name)
+                self.taken.append(name)
+                return gone
         targets, self.tried = self._targets(name), name
         reasons = [diagnose.deaf(seen, name) for seen in targets]
         hearing = [seen for place, seen in enumerate(targets) if reasons[place] is None]
@@ -147,6 +150,7 @@ class Climb:
         if not self._send(hearing, name):
             self._skip(index, name, ("no-permission", "eperm"))
             return not self.left()
+        self.job.emit("signalled", signal=name, index=index, sync=True)
         gone = self.wait(name, wait)
         if gone or not any(name in look["pending"] for look in (procfs.look(seen["pid"]) for seen in hearing) if look):
             self.taken.append(name)

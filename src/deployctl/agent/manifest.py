@@ -23,7 +23,7 @@ def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
     if not request.get("stage", True):
         return {"sha256": hashes, "incoming": None}
-    spot = session.places.get(root) or place.make(root, session.run)
+    spot = session.places.get(root) or place.make(root, session.run, session.home)
     session.places[root] = spot
     return {"sha256": hashes, "incoming": spot.bundle}
 

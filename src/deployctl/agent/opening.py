@@ -20,6 +20,7 @@ def open_run(session: Any, request: Dict[str, Any]) -> Facts:
     home = session.settle(request)
     home.make()
     session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    home.sweep()
     home.prune()
     session.events = state.EventFile(home.events(request["run"]), request["run"], request["target"])
     session.append(request.get("events", []))

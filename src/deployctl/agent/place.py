@@ -10,7 +10,7 @@ import shutil
 from typing import List
 
 from .faults import Refused
-from .state import private_directory
+from .state import Home, private_directory
 
 NAME = ".deployctl"
 KEPT = 3  # releases
@@ -48,6 +48,14 @@ class Place:
             except OSError:
                 return
 
+    def sweep(self, home: Home) -> None:
+        """Removes what runs of this workload staged that died in prepare: they never began to go live, and no job is left of them."""
+        for run in os.listdir(self.home):
+            begun = os.path.lexists(os.path.join(self.home, run, "intent.json"))
+            ours = os.path.lexists(home.events(run)) and not os.path.lexists(home.job(run))
+            if run != self.run and ours and not begun:
+                shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
+
     def prune(self) -> None:
         """Removes the oldest releases; this run's own one and the two before stay."""
         others = sorted(run for run in os.listdir(self.home) if run != self.run)
@@ -60,7 +68,7 @@ def inside(path: str) -> bool:
     return os.path.normpath(path).split("/")[0] not in ("", "..")
 
 
-def make(root: str, run: str) -> Place:
+def make(root: str, run: str, home: Home) -> Place:
     """Makes the place of a run. Raises Refused where it cannot be made."""
     place = Place(root, run)
     missing = place.root
@@ -70,6 +78,7 @@ def make(root: str, run: str) -> Place:
     try:
         os.makedirs(place.root, exist_ok=True)
         private_directory(place.home)
+        place.sweep(home)
         private_directory(place.path)
     except OSError as error:
         place.remove()

@@ -35,7 +35,9 @@ def past(home: state.Home, run: str) -> jobs.Past:
         elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
             found = found._replace(why=event["why"])
         elif event["what"] == "rung" and found.which == "do":
-            found = found._replace(rung=event["index"])
+            found = found._replace(rung=event["index"], signalled=False)
+        elif event["what"] == "signalled" and found.which == "do":
+            found = found._replace(signalled=True)
         elif event["what"] == "stopped" and found.which == "do":
             found = found._replace(stopped_at=event["t"])
     return found

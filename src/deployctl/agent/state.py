@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from typing import Any, Dict, List, Optional
 
 VERSION = 1
+NEW = ".new"  # the ending of a file that is being written
 KEPT_RUNS = 50  # event files of a workload
 KEPT_FOR = 90 * 86400.0  # seconds that an event file is kept
 RESERVE, RESERVED = ".reserve", 1 << 16  # bytes
@@ -49,16 +49,19 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
 
 
 def write_json(path: str, data: Dict[str, Any]) -> None:
-    """Replaces the file as a whole (0600), fsynced: a reader sees the old object or the new one."""
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".new-")
+    """Replaces the file as a whole (0600), fsynced: a reader sees the old object or the new one.
+
+    What a killed writer left is overwritten by the next one, and swept by `Home.sweep`.
+    """
+    handle = os.open(path + NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(data, stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(partial, path)
+        os.replace(path + NEW, path)
     except BaseException:
-        os.unlink(partial)
+        os.unlink(path + NEW)
         raise
     sync_directory(os.path.dirname(path))
 
@@ -103,6 +106,13 @@ class Home:
     def mark(self) -> str:
         """What every process of the workload carries in its environment: DEPLOYCTL_MARK=…"""
         return "DEPLOYCTL_MARK=" + self.path
+
+    def sweep(self) -> None:
+        """Removes what killed writers left half written; one of them may be a job's file, which holds secrets. Needs the lock."""
+        for directory in (self.path, self.runs):
+            for name in os.listdir(directory):
+                if name.endswith(NEW):
+                    os.unlink(os.path.join(directory, name))
 
     def prune(self) -> None:
         """Removes the oldest event files, by count and by age, but none of a run without an end; a run's id begins with its time."""

@@ -21,7 +21,10 @@ from deployctl.transports.connect import Connections
 
 
 def attach(run: str | None, on: str | None, new: bool, json_lines: bool) -> int:
-    """Shows the events of a run until its end; its exit status, and 4 or 5 for a run whose job died before it."""
+    """Shows the events of a run until its end; its exit status.
+
+    4 or 5 for a run whose job died before it, 130 for one that died in prepare.
+    """
     kept = journal.Journal()
     with _reached(run, on) as (session, target):
         chosen = run or _newest(session, target)
@@ -31,6 +34,8 @@ def attach(run: str | None, on: str | None, new: bool, json_lines: bool) -> int:
     if answer["status"] is not None:
         return status
     print("\n".join(histories.unfinished(target, chosen, answer)), file=sys.stderr)
+    if not answer["unfinished"]:
+        return 130  # it ended in prepare
     return 4 if answer["running"] else 5
 
 

@@ -201,6 +201,7 @@ def _detail(event: Event) -> str:
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
     "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
+    "signalled": lambda _: None,
     "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "lingering": _lingering, "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 PCT = ("/usr/bin/env", "LC_ALL=C.UTF-8", "/usr/sbin/pct")  # in another locale pct destroys every letter that is not ASCII
 PUSH_WITHIN = 600.0  # seconds
-_MARKED = ("/bin/sh", "-c", 'echo "$0" >&2; exec "$@"')  # what is on stderr before the mark is login noise
+# What is on stderr before the mark is login noise. The host itself removes what was staged there, also when we are gone by then, and what
+# a killed one of us left a day ago.
+_PUSH = (
+    "/bin/sh",
+    "-c",
+    'echo "$0" >&2; directory=$1; shift; "$@"; status=$?; exec 2>/dev/null; rm -rf -- "$directory"; '
+    'find /tmp -maxdepth 1 -name "deployctl-????????????????" -user "$(id -un)" -mmin +1440 -exec rm -rf -- {} +; exit $status',
+)
 _WAITED = re.compile(r"trying to acquire lock\.\.\.(\s*OK\b)?")
 
 # what pct says; what it means, with {ct} and {host} filled in; what to do
@@ -82,14 +89,13 @@ class Pct:
         `destination` must be a new name: pct writes an existing file over, in place. pct does not notice a short copy: whoever
         reads the file compares its size.
         """
-        staged = f"{self._host.private_directory()}/{secrets.token_hex(8)}"
+        directory = self._host.private_directory()
+        staged = f"{directory}/bundle"
         mark = f"deployctl-push {secrets.token_hex(8)}"
-        try:
-            self._host.put(source, staged, progress)
-            argv = [*_MARKED, mark, *PCT, "push", self._vmid, staged, destination, "--perms", "600"]
-            done = exec(self._host, argv, timeout=PUSH_WITHIN)
-        finally:
-            self._host.remove(staged)
+        self._host.put(source, staged, progress)
+        argv = [*_PUSH, mark, directory, *PCT, "push", self._vmid, staged, destination, "--perms", "600"]
+        done = exec(self._host, argv, timeout=PUSH_WITHIN)
+        self._host.release(directory)
         _, _, stderr = done.stderr.rpartition(f"{mark}\n")
         if done.status or _WAITED.sub("", stderr).strip():  # pct ends with 0 when the copy failed
             raise self._meaning(stderr) or self._push_error(destination, done.status, stderr)

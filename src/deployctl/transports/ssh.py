@@ -131,7 +131,7 @@ class Ssh:
         self._filing = threading.RLock()  # paramiko's SFTPClient loses answers when two threads wait for theirs
         self._links: list[_Link] = []
         self._sftp: paramiko.SFTPClient | None = None
-        self._directory = ""
+        self._directories: list[str] = []
 
     def open(self, argv: Sequence[str]) -> SshChannel:
         """Starts a program. The one place where an argv becomes a line for a shell. Raises TransportError."""
@@ -163,14 +163,16 @@ class Ssh:
                     raise
 
     def private_directory(self) -> str:
-        """A directory on the host that only its user can enter; made once, gone after close()."""
-        with self._filing:
-            if not self._directory:
-                name = f"/tmp/deployctl-{secrets.token_hex(8)}"
-                with self._told(f"'{name}' cannot be made"):
-                    self._files().mkdir(name, 0o700)
-                self._directory = name
-        return self._directory
+        """A new directory on the host that only its user can enter; gone after close(), unless it was given away by `release`."""
+        name = f"/tmp/deployctl-{secrets.token_hex(8)}"
+        with self._told(f"'{name}' cannot be made"):
+            self._files().mkdir(name, 0o700)
+        self._directories.append(name)
+        return name
+
+    def release(self, directory: str) -> None:
+        """Says that somebody on the host has removed the private directory."""
+        self._directories.remove(directory)
 
     def remove(self, path: str) -> None:
         """Removes a file of ours on the host, if it can be done."""
@@ -186,21 +188,22 @@ class Ssh:
         return no_agent(self.name, self.name, status, stderr, noise)
 
     def close(self) -> None:
-        """Removes the private directory, within 5 s, and ends the connection."""
+        """Removes the private directories that are left, within 5 s, and ends the connection."""
         links, self._links = self._links, []
-        if self._directory and links[0].alive:
+        if self._directories and links[0].alive:
             sweep = threading.Thread(target=self._sweep, args=(self._sftp,), daemon=True, name="deployctl-sweep")
             sweep.start()
             sweep.join(CLOSE_WITHIN)
-        self._sftp, self._directory = None, ""
+        self._sftp, self._directories = None, []
         for link in links:
             link.close()
 
     def _sweep(self, sftp: paramiko.SFTPClient) -> None:
         try:
-            for name in sftp.listdir(self._directory):
-                sftp.remove(f"{self._directory}/{name}")
-            sftp.rmdir(self._directory)
+            for directory in self._directories:
+                for name in sftp.listdir(directory):
+                    sftp.remove(f"{directory}/{name}")
+                sftp.rmdir(directory)
         except FAILED:
             pass
 
