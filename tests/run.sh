@@ -272,12 +272,13 @@ if [ "$whole" = no ]; then
     run "$suite, Python $(version "$python")" "$python" -m pytest "$@"
     finish
 fi
-# Most tests wait most of the time, so that two cores carry four of them; those that measure or disturb the whole lab run alone.
-run "$suite, Python $(version "$python")" "$python" -m pytest -q -n 4 "$@" -m "not serial$without"
+# Most tests wait most of the time, so that two cores carry six of them; those that measure or disturb the whole lab run alone.
+run "$suite, Python $(version "$python")" "$python" -m pytest -q -n 6 "$@" -m "not serial$without"
 run "those that run alone, Python $(version "$python")" "$python" -m pytest -q -m "serial$without"
 [ -z "$agent_old" ] || run_agent_tests "$agent_old"
 run_agent_tests "$agent_new"
 for directory in $others; do
-    run "without the lab, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 4 -p no:cacheprovider -m "not lab"
+    run "without the lab, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 6 -p no:cacheprovider \
+        -m "not lab and not serial" --ignore=tests/agent --ignore=tests/agent_ops --ignore=tests/test_try.py
 done
 finish

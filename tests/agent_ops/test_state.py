@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -219,3 +221,26 @@ def test_only_event_files_are_runs(home: state.Home) -> None:
     for name in ("a.jsonl", "b.job", "c.cancel", ".new-x"):
         write(os.path.join(home.runs, name), b"")
     assert state.runs(home) == ["a"]
+
+
+def test_a_disk_that_is_full_tears_no_line(tmp_path: Any) -> None:
+    """RLIMIT_FSIZE cuts a write short as a full disk does."""
+    path = str(tmp_path / "events.jsonl")
+    code = f"""
+import resource, signal, sys
+sys.path[:0] = {sys.path!r}
+from deployctl.agent import state
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+events = state.EventFile({path!r}, "run", "ct200")
+for number in range(9):
+    try:
+        events.say("cutover", "op", index=number)
+    except OSError:
+        print("full at", number)
+        break
+"""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+    assert done.stdout.startswith("full at")
+    with open(path, "rb") as lines:
+        assert all(state.event_of(line) for line in lines)

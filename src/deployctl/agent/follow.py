@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import Any, Callable, Dict, Optional
@@ -122,7 +121,9 @@ class Tail:
                 whole, newline, _ = events.read().rpartition(b"\n")
                 self.offset += len(whole) + len(newline)
                 for line in whole.split(b"\n") if newline else ():
-                    event = json.loads(line)
+                    event = state.event_of(line)
+                    if event is None:
+                        continue
                     ended = event if event["what"] == "end" else ended
                     self._send({"event": event})
                 if ended is not None or last:

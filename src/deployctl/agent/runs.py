@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -18,10 +17,9 @@ def events_of(home: state.Home, run: str) -> Iterator[Event]:
     try:
         with open(home.events(run), "rb") as lines:
             for line in lines:
-                try:
-                    yield json.loads(line)
-                except ValueError:
-                    continue
+                event = state.event_of(line)
+                if event is not None:
+                    yield event
     except OSError:
         return
 

@@ -5,6 +5,7 @@ docs/architecture.md section 5 draws the directory.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -147,8 +148,12 @@ class EventFile:
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def append(self, event: Dict[str, Any], sync: bool = False) -> None:
-        """One event; `sync` makes it durable before anything else happens."""
-        os.write(self._handle, json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
+        """One event; `sync` makes it durable before anything else happens. Raises OSError, and leaves no part of a line then."""
+        line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+        before = self.size()
+        if os.write(self._handle, line) < len(line):  # the disk is full
+            os.ftruncate(self._handle, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         if sync:
             os.fsync(self._handle)
 
@@ -186,11 +191,13 @@ def last_event(path: str) -> Optional[Dict[str, Any]]:
             lines = stream.read().split(b"\n")
     except OSError:
         return None
-    for line in reversed(lines[:-1]):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            return event
-    return None
+    return next((event for event in map(event_of, reversed(lines[:-1])) if event is not None), None)
+
+
+def event_of(line: bytes) -> Optional[Dict[str, Any]]:
+    """The event of a line; None for a line that is torn, or no event."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "what" in event else None

@@ -152,7 +152,18 @@ def stop(workspace: Workspace, grace: float = GRACE) -> None:
     deadline = time.monotonic() + grace
     while (pid := running(workspace)) is not None:
         _end(workspace, pid, max(0.0, deadline - time.monotonic()))
-    shutil.rmtree(workspace.directory)
+    _remove(workspace.directory)
+
+
+def _remove(directory: Path) -> None:
+    """Removes it, also while somebody writes a last word there: the minder of the trainer that has just ended."""
+    for _ in range(20):
+        try:
+            shutil.rmtree(directory)
+            return
+        except OSError:
+            time.sleep(0.1)
+    shutil.rmtree(directory)
 
 
 def _end(workspace: Workspace, pid: int, grace: float) -> None:
