@@ -496,9 +496,12 @@ class TestFiles:
         (tmp_path / "file").write_text("x")
         directory = Path(ssh.private_directory())
         ssh.put(tmp_path / "file", f"{directory}/new")
-        assert (ssh.private_directory(), directory.stat().st_mode & 0o777) == (str(directory), 0o700)
+        other = Path(ssh.private_directory())
+        assert other != directory
+        assert [path.stat().st_mode & 0o777 for path in (directory, other)] == [0o700, 0o700]
         ssh.close()
         assert not directory.exists()
+        assert not other.exists()
 
     def test_close_does_not_wait_for_a_dead_server(self, server: Server) -> None:
         ssh = Ssh(server.host)
