@@ -13,7 +13,7 @@ from deployctl import flags
 from deployctl.events import new_run
 from deployctl.inventory import TargetSpec
 from deployctl.playbook import LoadedPlaybook
-from deployctl.steps.base import Opened, Operation, Operations, Setting, Step
+from deployctl.steps.base import Operation, Operations, Setting, Step
 from deployctl.steps.stop import Stop
 from deployctl.workload import DEFAULT_LADDER, Workload
 
@@ -100,6 +100,3 @@ def compile_job(plan: Plan, pieces: Sequence[Any], who: Mapping[str, Any]) -> di
         "do": [op for part in order for op in part.do],
         "undo": undo,
     }
-
-
-__all__ = ["Opened", "Plan", "bind", "compile_job"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from typing import Any, Dict
 
 
@@ -51,3 +53,10 @@ class NotStopped(Fault):
 
 class Cancelled(Fault):
     """A person took the run back by `deployctl cancel`."""
+
+
+def bug(error: Exception, todo: str = "") -> Fault:
+    """An exception that no operation meant, as a fault that names its place in the agent."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = "agent/%s:%d" % (os.path.basename(last.filename), last.lineno or 0)
+    return Fault("%s: %s" % (type(error).__name__, error), where=where, todo=todo)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-import traceback
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import check, golive, ladder, launch, procfs, state, tree
-from .faults import Cancelled, Fault, NotStopped
+from .faults import Cancelled, Fault, NotStopped, bug
 from .place import Place
 
 Operation = Dict[str, Any]
@@ -153,9 +152,7 @@ def _all(job: Job, operations: List[Operation], which: str, begin: int) -> Tuple
         except Fault as fault:
             return index, _failed(job, operation, fault)
         except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            bug = Fault("%s: %s" % (type(error).__name__, error), where="agent/%s:%d" % (os.path.basename(last.filename), last.lineno or 0))
-            return index, _failed(job, operation, bug)
+            return index, _failed(job, operation, bug(error))
     return len(operations), None
 
 

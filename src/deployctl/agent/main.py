@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 import time
-import traceback
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import match, state
-from .faults import Fault, Wrong
+from .faults import Fault, Wrong, bug
 from .title import show_as
 from .wire import HungUp, Request, Wire
 
@@ -99,10 +98,7 @@ class Session:
         except HungUp:
             raise
         except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = "agent/%s:%d" % (os.path.basename(last.filename), last.lineno or 0)
-            what = "%s: %s" % (type(error).__name__, error)
-            return {"error": Fault(what, where=place, todo="nothing live was touched by this step; report it with this line").as_dict()}
+            return {"error": bug(error, "nothing live was touched by this step; report it with this line").as_dict()}
 
     def leave(self, reason: str) -> None:
         """The controller is gone: in prepare the run ends here, with a record that says so."""
