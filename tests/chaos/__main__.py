@@ -83,7 +83,8 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.verbose or result.broken:
             print(report.line(result), flush=True)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` leaves an ignored INT, which the trainers would inherit
+        signal.signal(number, signal.default_int_handler)
     try:
         play(chosen, given.target, keep, given.jobs, told)
     except KeyboardInterrupt:
