@@ -380,14 +380,18 @@ class TestConnection:
     @pytest.mark.serial
     def test_small_pieces_are_not_held_back_by_nagles_algorithm(self, transport: Ssh) -> None:
         channel = transport.open(["cat"])
-        begun = time.monotonic()
-        for _ in range(10):
-            channel.send(b"one")
-            channel.send(b"two")
-            arrived = channel.receive(5)
-            while len(arrived) < 6:
-                arrived += channel.receive(5)
-        assert time.monotonic() - begun < 0.2
+
+        def exchange() -> float:
+            begun = time.monotonic()
+            for _ in range(10):
+                channel.send(b"one")
+                channel.send(b"two")
+                arrived = channel.receive(5)
+                while len(arrived) < 6:
+                    arrived += channel.receive(5)
+            return time.monotonic() - begun
+
+        assert any(exchange() < 0.2 for _ in range(20))  # held back, each would take 0.4 s; a busy machine spoils some
         channel.close()
 
     def test_more_programs_than_sessions_get_another_connection(self, serve: Serve) -> None:

@@ -72,7 +72,7 @@ class LocalChannel:
             status = self._child.wait(timeout)
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"still running after {timeout} s") from error
-        self._drain.join(0.5)  # a grandchild may hold stderr open for as long as it lives
+        self._hear_out()
         return 128 - status if status < 0 else status
 
     def close(self) -> None:
@@ -87,6 +87,17 @@ class LocalChannel:
                 if number:
                     self._child.send_signal(number)
         self._drain.join(0.1)
+
+    def _hear_out(self) -> None:
+        """Waits until all that the child has said is read; a grandchild may hold stderr open for as long as it lives."""
+        try:
+            unread = select.poll()
+            unread.register(self._stderr, select.POLLIN)
+            while self._drain.is_alive() and unread.poll(0):
+                self._drain.join(0.01)
+        except ValueError:
+            pass  # it was closed: nothing more comes
+        self._drain.join(0.5)
 
     def _read_errors(self) -> None:
         with self._stderr:

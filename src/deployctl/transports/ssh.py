@@ -20,6 +20,7 @@ from deployctl.transports.ssh_client import BROKEN, Watch, connect
 from deployctl.transports.ssh_config import HostSpec, resolve
 
 QUIET = 45.0  # seconds without a sign of life after which a connection counts as lost
+LATE_WORDS = 5.0  # seconds that stderr may come after the exit status; what outlives the program may hold it open for longer
 CLOSE_WITHIN = 5.0  # seconds for cleaning up on the host
 FAILED = (*BROKEN, paramiko.SFTPError)
 
@@ -73,7 +74,7 @@ class SshChannel:
         """The exit status, 128 + n for signal n. Raises TimeoutError, or TransportError when it will never come."""
         if not self._channel.status_event.wait(timeout):
             raise TimeoutError(f"no exit status for {timeout} s")
-        self._drain.join(0.5)
+        self._drain.join(LATE_WORDS)
         if self._channel.exit_status < 0:
             raise self._link.lost(self._name)
         return self._channel.exit_status
