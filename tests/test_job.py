@@ -102,13 +102,14 @@ def test_attach_follows_from_another_machine(site: Site, tmp_path_factory: pytes
 
 
 def test_a_signal_that_was_taken_makes_the_job_linger_and_go_on(site: Site) -> None:
-    old = site.launch_old("--save-time", "4")
+    old = site.launch_old("--save-time", "12")
     site.ladder = ["INT 1s"]
     site.write()
     done = site.restart("--profile-interval", "60", status=4)
     assert "the job goes on by itself" in done.stdout
     assert [seen["pid"] for seen in site.trainers()] == [old]
-    assert site.restart(status=6)
+    assert "in stop)" in site.restart(status=6).stdout
+    assert "unattended" in site.run("status", site.place.name).stdout
     assert ended(site)["status"] == 0
     [now] = site.trainers()
     assert "--profile-interval=60" in now["argv"]

@@ -172,4 +172,5 @@ class Session:
 def _holder(holder: dict[str, Any]) -> str:
     since = time.strftime("%H:%M:%S", time.localtime(holder["since"])) if "since" in holder else "an unknown time"
     who = f"{holder.get('user', 'somebody')}@{holder.get('host', 'an unknown host')}"
-    return f"{who} holds the workload since {since} (run {holder.get('run', 'unknown')})"
+    doing = f", in {holder['op']}" if holder.get("op") else ""
+    return f"{who} holds the workload since {since} (run {holder.get('run', 'unknown')}{doing})"

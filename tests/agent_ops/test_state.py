@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import state
+from deployctl.agent import shared, state
 from tests.agent_ops import read, start, write
 
 RUN = "20260101-000000-aaaa"
@@ -42,7 +42,7 @@ def test_every_directory_of_the_state_is_private(home: state.Home) -> None:
 def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Any) -> None:
     os.makedirs(str(tmp_path / "state"))
     os.chmod(str(tmp_path / "state"), 0o755)
-    state.private_directory(str(tmp_path / "state"))
+    shared.make_directory(str(tmp_path / "state"))
     assert mode(str(tmp_path / "state")) == 0o755
 
 
@@ -58,7 +58,7 @@ def test_the_state_directory_of_root_is_that_of_the_system() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone becomes another")
 @pytest.mark.parametrize(("surroundings", "expected"), [({"XDG_STATE_HOME": "/x"}, "/x/deployctl"), ({}, "/h/.local/state/deployctl")])
 def test_the_state_directory_of_a_user_is_his_own(surroundings: dict[str, str], expected: str) -> None:
-    code = "import os\nfrom deployctl.agent import state\nos.setuid(1000)\nprint(state.directory())"
+    code = "import os\nfrom deployctl.agent import shared, state\nos.setuid(1000)\nprint(state.directory())"
     environment = {"HOME": "/h", "XDG_STATE_HOME": "", **surroundings}
     with start(code, environment=environment) as process:
         out, _ = process.communicate()
@@ -97,7 +97,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_no_other(home: state.Hom
 
 WRITER = """
 import sys
-from deployctl.agent import state
+from deployctl.agent import shared, state
 number = 0
 while True:
     number += 1
@@ -138,7 +138,7 @@ def test_an_event_is_one_line_with_run_target_and_time(events: state.EventFile) 
 
 def test_two_writers_share_a_file_line_by_line(events: state.EventFile) -> None:
     code = (
-        "import sys\nfrom deployctl.agent import state\nfile = state.EventFile(sys.argv[1], 'r', 't')\n"
+        "import sys\nfrom deployctl.agent import shared, state\nfile = state.EventFile(sys.argv[1], 'r', 't')\n"
         "for number in range(300): file.say('prepare', 'x', writer=sys.argv[2], number=number, filler='y' * 3000)\n"
     )
     writers = [start(code, events.path, name) for name in ("a", "b")]
@@ -229,7 +229,7 @@ def test_a_disk_that_is_full_tears_no_line(tmp_path: Any) -> None:
     code = f"""
 import resource, signal, sys
 sys.path[:0] = {sys.path!r}
-from deployctl.agent import state
+from deployctl.agent import shared, state
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 events = state.EventFile({path!r}, "run", "ct200")

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Optional
 
-from . import cutover, lock, opening, runs, state, tree
+from . import cutover, lock, opening, procfs, runs, state, tree
 from .faults import Fault, Refused
 from .wire import HungUp
 
@@ -23,7 +23,7 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     assert session.events is not None
     seen = {"workload": session.workload, "before": session.before, "capture": session.capture, "record": session.record}
     spec = dict(request["job"], target=session.target, **seen)
-    state.write_json(session.home.job(session.run), spec)
+    state.write_json(session.home.job(session.run), spec, private=True)
     return {"status": lead(session, spec)}
 
 
@@ -83,17 +83,17 @@ def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
 
 
 def attach(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"status", "offset"}: sends the events of a run from an offset (bytes) on, until its end, or until its job is gone.
+    """{"status"}: sends the events of a run until its end, or until its job is gone.
 
-    request: run, offset. status is that of the end, or null for a run whose job died before it; then unfinished says at which
+    request: run. status is that of the end, or null for a run whose job died before it; then unfinished says at which
     operation, and running whether something of the workload runs.
     """
     home = runs.holding(session, request)
     run = request["run"]
-    tail = Tail(session.wire.send, home.events(run), request.get("offset", 0))
-    ended = tail.follow(lambda: _glance(session, home, run))
-    answer = {"status": ended["status"] if ended else None, "offset": tail.offset}
-    return answer if ended else dict(answer, unfinished=runs.unfinished(home), running=_running(home, run))
+    ended = Tail(session.wire.send, home.events(run), 0).follow(lambda: _glance(session, home, run))
+    if ended:
+        return {"status": ended["status"]}
+    return {"status": None, "unfinished": runs.unfinished(home), "running": _running(home, run)}
 
 
 def _running(home: state.Home, run: str) -> bool:
@@ -146,8 +146,9 @@ def _glance(session: Any, home: state.Home, run: str) -> bool:
     """The same for a job of another session."""
     until = time.monotonic() + BEAT
     size = os.stat(home.events(run)).st_size
+    worker = runs.job_of(home, run)
     while time.monotonic() < until:
-        if not runs.alive(home, run):
+        if worker is None or not procfs.same(worker):
             return True
         _heed(session.wire.next(timeout=GLANCE))
         if os.stat(home.events(run)).st_size != size:

@@ -11,7 +11,8 @@ from typing import Any, Dict, List
 
 from .faults import Fault
 from .place import Place
-from .state import private_directory, read_json, sync_directory, write_json
+from .shared import make_directory
+from .state import read_json, sync_directory, write_json
 
 
 def golive(job: Any, operation: Dict[str, Any]) -> None:
@@ -42,7 +43,7 @@ def _go(place: Place, paths: List[str]) -> None:
             continue  # it went live before a crash
         os.makedirs(os.path.dirname(place.live(path)), exist_ok=True)
         if intent["had"][path] and not os.path.lexists(place.old(path)):
-            private_directory(os.path.dirname(place.old(path)))
+            make_directory(os.path.dirname(place.old(path)))
             os.link(place.live(path), place.old(path))
         os.rename(place.new(path), place.live(path))
     for directory in {os.path.dirname(place.live(path)) for path in paths}:

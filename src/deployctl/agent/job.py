@@ -33,6 +33,7 @@ class Past(NamedTuple):
     rung: int = -1  # the index of the last rung that had begun
     signalled: bool = False  # whether its signal is known to have gone out
     why: str = ""  # why it had begun to undo
+    cancelled: bool = False  # whether that was a person's wish
 
 
 class Job:
@@ -105,7 +106,7 @@ def perform(job: Job, past: Past) -> int:
     """Does the operations from where an earlier life left them, undoes them when one fails; the exit status, which `end` carries too."""
     _recall(job, past)
     if past.which == "undo":
-        return _undo(job, Fault(past.why), past.at)
+        return _undo(job, (Cancelled if past.cancelled else Fault)(past.why), past.at)
     at, fault = _all(job, job.spec["do"], "do", past.at)
     if isinstance(fault, NotStopped) and fault.facts.get("taken") and _patience(job, at):
         at, fault = _linger(job, at, fault)

@@ -9,6 +9,7 @@ import time
 from typing import Any, Dict, Optional
 
 from .faults import Busy
+from .shared import open_file
 from .state import read_json
 
 
@@ -18,7 +19,7 @@ def take(path: str, holder: Dict[str, Any]) -> int:
     holder: {"run", "user", "host", "pid"} of the controller. The descriptor is not inherited over exec; a fork shares it, and the lock
     is free when the last copy is closed: nobody unlocks it by a call, since that would free it for all of them.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _lock(handle)
     except OSError as error:

@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Dict, Optional
 
 from . import capture, environment, lock, program, runs, scope, state, tree
-from .faults import Fault, Refused
+from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
 
@@ -19,7 +19,10 @@ def open_run(session: Any, request: Dict[str, Any]) -> Facts:
     """
     home = session.settle(request)
     home.make()
-    session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    try:
+        session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
+    except Busy as busy:
+        raise Busy(busy.what, busy.where, busy.todo, holder=runs.doing(home, busy.facts["holder"])) from busy
     home.sweep()
     home.prune()
     session.events = state.EventFile(home.events(request["run"]), request["run"], request["target"])
@@ -31,8 +34,8 @@ def open_run(session: Any, request: Dict[str, Any]) -> Facts:
 def look(session: Any, request: Dict[str, Any]) -> Facts:
     """The facts, and who holds the lock now (`holder`, or null)."""
     home = session.settle(request)
-    held = lock.held(home.lock)
-    return dict(facts(session), holder=lock.holder_of(home.lock) if held else None)
+    held = runs.holder(home)
+    return dict(facts(session), holder=held)
 
 
 def facts(session: Any) -> Facts:

@@ -10,7 +10,8 @@ import shutil
 from typing import List
 
 from .faults import Refused
-from .state import Home, private_directory
+from .shared import make_directory
+from .state import Home
 
 NAME = ".deployctl"
 KEPT = 3  # releases
@@ -77,9 +78,9 @@ def make(root: str, run: str, home: Home) -> Place:
         missing = os.path.dirname(missing)
     try:
         os.makedirs(place.root, exist_ok=True)
-        private_directory(place.home)
+        make_directory(place.home)
         place.sweep(home)
-        private_directory(place.path)
+        make_directory(place.path)
     except OSError as error:
         place.remove()
         raise Refused("cannot stage there: %s" % error.strerror, where=root, todo="make the directory writable, or correct `to`") from error

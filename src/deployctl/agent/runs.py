@@ -31,7 +31,7 @@ def past(home: state.Home, run: str) -> jobs.Past:
         if event["what"] == "op":
             found = found._replace(which=event["list"], at=event["index"])
         elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
-            found = found._replace(why=event["why"])
+            found = found._replace(why=event["why"], cancelled=found.cancelled or event["what"] == "cancelled")
         elif event["what"] == "rung" and found.which == "do":
             found = found._replace(rung=event["index"], signalled=False)
         elif event["what"] == "signalled" and found.which == "do":
@@ -60,6 +60,22 @@ def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
     return None
 
 
+def doing(home: state.Home, holder: Dict[str, Any]) -> Dict[str, Any]:
+    """The holder of the lock and what its run does: "op" (an operation, or "prepare"), "until" (epoch seconds: a linger's end)."""
+    last: Dict[str, Any] = {"op": "prepare", "until": None}
+    for event in events_of(home, holder.get("run", "")):
+        if event["what"] == "op":
+            last = {"op": event["op"], "until": None}
+        elif event["what"] == "lingering":
+            last["until"] = event["t"] + event["seconds"]
+    return dict(holder, **last)
+
+
+def holder(home: state.Home) -> Optional[Dict[str, Any]]:
+    """Who holds the lock now, and what is done under it; None when nobody does."""
+    return doing(home, lock.holder_of(home.lock) or {}) if lock.held(home.lock) else None
+
+
 def close(home: state.Home, run: str) -> None:
     """Removes what only a run under way needs: the job's file, which holds secrets, and a cancellation."""
     for path in (home.job(run), home.cancel(run), home.events(run) + state.RESERVE):
@@ -69,12 +85,18 @@ def close(home: state.Home, run: str) -> None:
             pass
 
 
-def alive(home: state.Home, run: str) -> bool:
-    """Whether the job of the run lives."""
+def job_of(home: state.Home, run: str) -> Optional[procfs.Seen]:
+    """pid, started and boot of the job's last life; None before its first."""
     seen = None
     for event in events_of(home, run):
         if event["what"] == "cutover":
             seen = {"pid": event["job_pid"], "started": event["started"], "boot": event["boot"]}
+    return seen
+
+
+def alive(home: state.Home, run: str) -> bool:
+    """Whether the job of the run lives."""
+    seen = job_of(home, run)
     return seen is not None and procfs.same(seen)
 
 

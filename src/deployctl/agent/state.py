@@ -11,6 +11,8 @@ import os
 import time
 from typing import Any, Dict, List, Optional
 
+from . import shared
+
 VERSION = 1
 NEW = ".new"  # the ending of a file that is being written
 KEPT_RUNS = 50  # event files of a workload
@@ -28,17 +30,6 @@ def directory(named: Optional[str] = None) -> str:
     return os.path.join(base, "deployctl")
 
 
-def private_directory(path: str) -> str:
-    """Makes the directory and its parents, 0700 where we make them."""
-    if not os.path.isdir(path):
-        private_directory(os.path.dirname(path))  # makedirs would give its mode to the last one only
-        try:
-            os.mkdir(path, 0o700)
-        except FileExistsError:
-            pass
-    return path
-
-
 def read_json(path: str) -> Optional[Dict[str, Any]]:
     """The object in the file; None when there is none, or when it is damaged."""
     try:
@@ -49,12 +40,14 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
     return data if isinstance(data, dict) else None
 
 
-def write_json(path: str, data: Dict[str, Any]) -> None:
-    """Replaces the file as a whole (0600), fsynced: a reader sees the old object or the new one.
+def write_json(path: str, data: Dict[str, Any], private: bool = False) -> None:
+    """Replaces the file as a whole, fsynced: a reader sees the old object or the new one. `private`: not for a group that shares the state.
 
-    What a killed writer left is overwritten by the next one, and swept by `Home.sweep`.
+    What a killed writer left is swept by `Home.sweep`, or by the next writer.
     """
-    handle = os.open(path + NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    if os.path.lexists(path + NEW):
+        os.unlink(path + NEW)  # it may be another operator's
+    handle = shared.open_file(path + NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, private)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(data, stream)
@@ -89,7 +82,7 @@ class Home:
 
     def make(self) -> None:
         """Makes the directories of the workload."""
-        private_directory(self.runs)
+        shared.make_directory(self.runs)
 
     def events(self, run: str) -> str:
         """The event file of a run."""
@@ -145,7 +138,7 @@ class EventFile:
 
     def __init__(self, path: str, run: str, target: str) -> None:
         self.path, self.run, self.target = path, run, target
-        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._handle = shared.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def append(self, event: Dict[str, Any], sync: bool = False) -> None:
         """One event; `sync` makes it durable before anything else happens. Raises OSError, and leaves no part of a line then."""
@@ -165,7 +158,7 @@ class EventFile:
 
     def make_reserve(self) -> None:
         """Takes disk space now that the end of the run can be written down with, should the disk be full then. Raises OSError."""
-        handle = os.open(self.path + RESERVE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        handle = shared.open_file(self.path + RESERVE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(handle, b"\0" * RESERVED)
             os.fsync(handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Optional
 
-from . import lock, match, procfs, state, tree
+from . import match, procfs, runs, state, tree
 from .faults import Fault
 
 
@@ -37,7 +37,7 @@ def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any
     exit_ = state.read_json(home.exit)
     matches = record and exit_ and exit_.get("pid") == record["pid"] and exit_.get("started") == record["started"]
     answer["exit"] = exit_ if matches else None
-    answer["holder"] = lock.holder_of(home.lock) if lock.held(home.lock) else None
+    answer["holder"] = runs.holder(home)
     answer["last"] = _last(home)
     return answer
 

@@ -47,6 +47,9 @@ def _ended(workload: dict[str, Any]) -> str:
 
 def _last(workload: dict[str, Any]) -> list[str]:
     holder, last = workload["holder"], workload["last"]
+    if holder and holder.get("until"):
+        waits = f"its job waits until {clock(holder['until'])} for the end of the old process, then goes on"
+        return [f"  unattended: {text.holder(holder)}; {waits}"]
     if holder:
         return [f"  at work: {text.holder(holder)}"]
     if last is None:

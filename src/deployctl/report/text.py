@@ -56,6 +56,7 @@ def process(seen: dict[str, Any]) -> str:
 
 
 def holder(held: dict[str, Any]) -> str:
-    """Who holds a workload, from where, since when, by which run."""
+    """Who holds a workload, from where, since when, by which run, doing what."""
     since = f" since {clock(held['since'])}" if "since" in held else ""
-    return safe(f"{held.get('user', 'somebody')}@{held.get('host', 'an unknown host')}{since} (run {held.get('run', 'unknown')})")
+    doing = f", in {held['op']}" if held.get("op") else ""
+    return safe(f"{held.get('user', 'somebody')}@{held.get('host', 'an unknown host')}{since} (run {held.get('run', 'unknown')}{doing})")
