@@ -65,7 +65,7 @@ def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any]
         directory=model.workload.directory,
         command=command,
         log=model.workload.log,
-        match=model.workload.match,
+        match=playbook.match,
         environment=dict(model.workload.environment),
         user=model.workload.user,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from deployctl.document import Document, fit
 from deployctl.document import load as load_document
@@ -26,10 +26,46 @@ def _variable(text: str) -> str:
     return text
 
 
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        todo = "the words of a command line are joined by NUL: '\\0'"
+        raise WordsError(f"'{text}' is no regular expression: {error}", todo=todo) from error
+    return text
+
+
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0]:
         raise WordsError("there is no program", todo="write the program and its arguments as a list, for example '[python3, train.py]'")
     return words
+
+
+class MatchModel(Model):
+    """How a process is known: a text, words in their order or a regular expression over the command line; and where and whose it is.
+
+    Without one of the three it is known by the command, as when there is no `match`.
+    """
+
+    text: Filled | None = None
+    words: Annotated[tuple[Filled, ...], Field(min_length=1)] | None = None
+    regex: Annotated[Filled, AfterValidator(carried(_pattern))] | None = None
+    directory: AbsolutePath | None = None
+    user: Filled | None = None
+
+
+def _match(value: object) -> object:
+    """A list is the words of a match."""
+    return {"words": value} if isinstance(value, list) else value
+
+
+def _one_form(value: MatchModel | str | None) -> MatchModel | str | None:
+    if isinstance(value, MatchModel) and sum(form is not None for form in (value.text, value.words, value.regex)) > 1:
+        raise WordsError("a match has one of text, words and regex", todo="keep one of them; directory and user may stand beside it")
+    return value
+
+
+Match = Annotated[MatchModel | Filled, BeforeValidator(_match), AfterValidator(carried(_one_form))]
 
 
 class WorkloadModel(Model):
@@ -39,7 +75,7 @@ class WorkloadModel(Model):
     directory: AbsolutePath
     command: Annotated[tuple[Text, ...], AfterValidator(carried(_command))]
     log: Filled | None = None
-    match: Filled | None = None
+    match: Match | None = None
     environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
     user: Filled | None = None
 
@@ -75,6 +111,12 @@ class LoadedPlaybook:
     document: Document
     model: Playbook
     flags: tuple[Flag, ...]
+
+    @property
+    def match(self) -> str | dict[str, Any] | None:
+        """How the workload's process is known, as the agent reads it."""
+        match = self.model.workload.match
+        return match.model_dump(exclude_none=True) if isinstance(match, MatchModel) else match
 
 
 def load(path: Path) -> LoadedPlaybook:

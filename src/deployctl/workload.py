@@ -13,10 +13,11 @@ class Rung:
 
     signal: str
     wait: float
+    more: Mapping[str, Any] = field(default_factory=dict)  # to, again, only_if, unless, as far as they are given
 
     def as_data(self) -> dict[str, Any]:
         """The rung as an operation of the job carries it."""
-        return {"signal": self.signal, "wait": self.wait}
+        return {"signal": self.signal, "wait": self.wait, **self.more}
 
 
 DEFAULT_LADDER = (Rung("INT", 180.0), Rung("TERM", 30.0), Rung("KILL", 10.0))
@@ -34,7 +35,7 @@ class Workload:
     directory: str
     command: tuple[str, ...]
     log: str | None = None
-    match: str | None = None
+    match: Any = None
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
 

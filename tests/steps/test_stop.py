@@ -6,6 +6,8 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,9 @@ def test_a_ladder_can_be_written_short(tmp_path: Path, steps: str, ladder: tuple
         ("  - stop:\n    - INT 5s\n    - TREM 5s\n", 9, "stop: ladder[1]: 'TREM' is no signal", "did you mean 'TERM'?"),
         ("  - stop:\n    - INT 180\n", 8, "stop: ladder[0]: '180' is no duration", "write '180s' for seconds"),
         ("  - stop:\n    - INT -5s\n", 8, "stop: ladder[0]: '-5s' is no duration", "30s"),
-        ("  - stop: {}\n", 7, "stop: 'ladder' is missing", "add 'ladder: …'"),
+        ("  - stop: {ladder: }\n", 7, "stop: ladder: wants a list, not nothing", ""),
+        ("  - stop: {to: everyone}\n", 7, "stop: to: 'everyone' is not 'main', 'top', 'ranks', 'group' or 'hold-agent'", ""),
+        ("  - stop:\n    - {signal: INT, wait: 5s, only_if: zombi}\n", 8, "stop: ladder[0]: only_if: 'zombi' is no verdict", "zombie"),
         ("  - stop:\n      lader: [INT 5s]\n", 8, "stop: 'lader' is no key of stop", "did you mean 'ladder'?"),
         ("  - stop:\n    - {signal: INT}\n", 8, "stop: ladder[0]: 'wait' is missing", "add 'wait: …'"),
         ("  - stop:\n    - 9\n", 8, "stop: ladder[0]: wants a map of keys and values, not '9'", ""),
@@ -99,6 +103,35 @@ def test_the_stop_carries_its_ladder_in_seconds() -> None:
     [do] = stop("INT 1m", "KILL 10s").compile(setting(), None).do
     assert (do["op"], do["who"]) == ("stop", "before")
     assert do["ladder"] == [{"signal": "INT", "wait": 60.0}, {"signal": "KILL", "wait": 10.0}]
+
+
+def test_a_map_without_a_ladder_has_the_default_one() -> None:
+    step = Stop.model_validate(Stop.expand({"to": "ranks"}))
+    assert ([item.signal for item in step.ladder], step.to) == (["INT", "TERM", "KILL"], "ranks")
+
+
+TREE = {"members": [], "main": 7, "to": {}, "objections": {"group": "its process group holds a stranger"}, "clock": 30.0}
+
+
+def test_a_group_that_holds_a_stranger_is_refused_in_prepare() -> None:
+    step = Stop.model_validate(Stop.expand({"to": "group"}))
+    with pytest.raises(RefusedError, match="a stranger"):
+        step.admit(setting(), replace(opened(SEEN), tree=TREE), lambda *_, **__: None)
+
+
+def test_a_launcher_with_a_shorter_clock_is_told_of() -> None:
+    told = []
+    stop("INT 3m").admit(setting(), replace(opened(SEEN), tree=TREE), lambda what, **fields: told.append((what, fields["seconds"])))
+    assert told == [("launcher-clock", 30.0)]
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_who_would_start_it_again_is_named_and_refused(expected: bool) -> None:
+    found = replace(opened(SEEN), tree=TREE, respawn={"kind": "unit", "name": "train.service", "pid": 9, "how": "Restart=always"})
+    step = Stop.model_validate(Stop.expand({"respawn": "expected"} if expected else {}))
+    refused = pytest.raises(RefusedError, match=r"unit 'train.service' .* Restart=always")
+    with nullcontext() if expected else refused:
+        step.admit(setting(), found, lambda *_, **__: None)
 
 
 def test_what_undoes_a_stop_is_the_old_process_and_a_look_at_it() -> None:

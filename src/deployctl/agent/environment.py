@@ -37,6 +37,16 @@ def user_of(name: Optional[str]) -> User:
     return User(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir, entry.pw_shell or "/bin/sh")
 
 
+def uid_of(name: str) -> Optional[int]:
+    """The id of a user, by name or number; None for a name that the target does not know."""
+    if name.isdigit():
+        return int(name)
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
 def clean(user: User, added: Mapping[str, str]) -> Dict[str, str]:
     """PATH, HOME, USER, LOGNAME, SHELL, LANG, PYTHONUNBUFFERED, and what the playbook adds."""
     return {

@@ -172,10 +172,10 @@ def _linger(job: Job, at: int, fault: Fault) -> Tuple[int, Optional[Fault]]:
     seconds = _patience(job, at)
     job.emit("lingering", sync=True, seconds=seconds, verdict=fault.facts.get("verdict"), detail=fault.facts.get("detail"))
     try:
-        if not ladder.linger(job, seconds):
+        if not ladder.linger(job, job.spec["do"][at], seconds):
             return at, fault
-    except Cancelled as cancelled:
-        return at, _failed(job, job.spec["do"][at], cancelled)
+    except Fault as another:  # cancelled, or what it held stays held, or it was started again
+        return at, _failed(job, job.spec["do"][at], another)
     return _all(job, job.spec["do"], "do", at + 1)
 
 
@@ -185,7 +185,12 @@ def _cancellable(job: Job, at: int) -> bool:
         return True
     seconds = _patience(job, at)
     job.emit("lingering", sync=True, seconds=seconds, verdict=None, detail="cancelled")
-    return ladder.linger(job, seconds)
+    try:
+        return ladder.linger(job, job.spec["do"][at], seconds)
+    except NotStopped:  # something started it again
+        return False
+    except Fault:  # what it held stays held; it has ended all the same
+        return True
 
 
 def _touched(job: Job, at: int) -> bool:

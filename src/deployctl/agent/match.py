@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 
 class Grammar(NamedTuple):
@@ -41,6 +41,7 @@ INTERPRETERS: Mapping[str, Grammar] = {
     ),
     "bash": _SHELL, "sh": _SHELL, "dash": _SHELL, "zsh": _SHELL, "ksh": _SHELL, "ash": _SHELL,
 }  # fmt: skip
+FORMS = ("text", "words", "regex")
 SHELLS = ("bash", "sh", "dash", "zsh", "ksh", "ash")
 # Programs that put another one in their own place: they stand in commands, never in /proc.
 PREFIXES: Mapping[str, Grammar] = {
@@ -56,8 +57,38 @@ _VERSIONED = re.compile(r"([a-z]+)[\d.]*t?")
 
 
 def known_by(workload: Dict[str, Any]) -> Dict[str, Any]:
-    """The workload with its `match` filled in, by which its process is known."""
-    return dict(workload, match=workload.get("match") or derive(workload["command"]))
+    """The workload with its `match` filled in, by which its process is known: a text, a list of words, or a map (form, conditions)."""
+    wanted = workload.get("match") or derive(workload["command"])
+    if isinstance(wanted, dict) and not any(wanted.get(form) for form in FORMS):
+        wanted = dict(wanted, text=derive(workload["command"]))
+    return dict(workload, match=wanted)
+
+
+def form(wanted: Union[str, List[str], Dict[str, Any]]) -> Dict[str, Any]:
+    """A match as a map: {"text"}, {"words"} or {"regex"}, with directory and user where these are conditions."""
+    return {"text": wanted} if isinstance(wanted, str) else {"words": wanted} if isinstance(wanted, list) else wanted
+
+
+def shown(wanted: Union[str, List[str], Dict[str, Any]]) -> str:
+    """A match as a person would say it."""
+    known = form(wanted)
+    words = known.get("text") or " ".join(known.get("words") or ()) or "/%s/" % known.get("regex")
+    return ", ".join([words] + ["%s %s" % (name, known[name]) for name in ("directory", "user") if known.get(name)])
+
+
+def fits(wanted: Dict[str, Any], argv: Sequence[str], comm: str) -> bool:
+    """Whether a command line is the wanted one (a form), its conditions apart."""
+    if wanted.get("words"):
+        return _in_order(wanted["words"], argv)
+    if wanted.get("regex"):
+        return re.search(wanted["regex"], "\0".join(argv)) is not None
+    return matches(wanted["text"], argv, comm)
+
+
+def _in_order(words: Sequence[str], argv: Sequence[str]) -> bool:
+    """Whether the words stand on the line in this order, each whole; others may stand between. The program may be its last component."""
+    line = iter(argv)
+    return all(any(word == other or (place == 0 and _names(word, other)) for other in line) for place, word in enumerate(words))
 
 
 def matches(text: str, argv: Sequence[str], comm: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import capture, environment, lock, program, runs, scope, state, tree
+from . import capture, environment, launchers, lock, program, respawn, runs, scope, state, tree
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -39,9 +39,10 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "program", "old_program", "faults"}: what could not be found out stands in faults, by its name.
+    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "faults"}: what could not be found out is in faults, by name.
 
-    process is a Seen or null; run is the run that launched it, when deployctl did.
+    process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
+    start it again (respawn.supervisor); both null when it does not run.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -50,6 +51,7 @@ def facts(session: Any) -> Facts:
     session.capture = None
     if session.before:
         session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
+    top, mark = session.before, os.fsencode(session.home.mark)
     session.program = _noting(faults, "program", lambda: _program(session.workload))
     _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
@@ -58,6 +60,8 @@ def facts(session: Any) -> Facts:
         "process": session.before,
         "how": found.how if found else None,
         "run": session.record["run"] if recorded and session.record else None,
+        "tree": launchers.as_dict(launchers.line(top, tree.tree([top["pid"]], mark))) if top else None,
+        "respawn": respawn.supervisor(top) if top and not recorded else None,
         "program": session.program.as_dict() if session.program else None,
         "old_program": old.as_dict() if old else None,
         "faults": faults,

@@ -24,6 +24,8 @@ class Glance(NamedTuple):
     state: str
     ppid: int
     comm: str
+    pgrp: int
+    session: int
 
 
 def read(path: str) -> bytes:
@@ -63,7 +65,7 @@ def stat_of(path: str) -> Tuple[str, List[str]]:
 def glance(pid: int) -> Optional[Glance]:
     """The process at a glance; None when it is gone or cannot be seen. A zombie whose other threads live is alive.
 
-    Source: proc_pid_stat(5), fields 3 state, 4 ppid, 20 num_threads, 22 starttime.
+    Source: proc_pid_stat(5), fields 3 state, 4 ppid, 5 pgrp, 6 session, 20 num_threads, 22 starttime.
     """
     try:
         comm, fields = stat_of("/proc/%d/stat" % pid)
@@ -72,7 +74,7 @@ def glance(pid: int) -> Optional[Glance]:
     state = fields[0]
     if state in DEAD and int(fields[17]) > 1:
         state = next((other for other in _states(pid) if other not in DEAD), state)
-    return Glance(pid, int(fields[19]), state, int(fields[1]), comm)
+    return Glance(pid, int(fields[19]), state, int(fields[1]), comm, int(fields[2]), int(fields[3]))
 
 
 def _tasks(pid: int) -> List[str]:

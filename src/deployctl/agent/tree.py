@@ -1,6 +1,6 @@
 """Which processes are the workload: the one that was recorded, those that match, their descendants, and who carries the mark.
 
-Sessions, process groups and cgroups say nothing here: strangers live in them.
+A session or process group belongs to it only when its leader does: otherwise strangers live in it. Cgroups say nothing here.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Set
 
-from . import match, procfs
+from . import environment, match, procfs
 from .faults import Refused
 from .procfs import Glance, Seen
 
@@ -34,7 +34,7 @@ def find(workload: Dict[str, Any], record: Optional[Dict[str, Any]], mark: Optio
     for _ in range(3):  # what is seen in the moment between a fork and an exit is looked at again
         table = _everyone()
         recorded = _recorded(record, table)
-        known = _matching(workload["match"], table) | ({recorded} if recorded is not None else set())
+        known = _matching(match.form(workload["match"]), table) | ({recorded} if recorded is not None else set())
         tops = {_top(pid, table, known) for pid in known}
         members = _looks(sorted(known, key=lambda pid: (pid not in tops, table[pid].started, pid)), table)
         alive = [seen for seen in members if seen["pid"] in tops]
@@ -49,15 +49,17 @@ def find(workload: Dict[str, Any], record: Optional[Dict[str, Any]], mark: Optio
     return Found(None, None, [])
 
 
-def tree(tops: Iterable[int], mark: Optional[bytes] = None) -> List[Seen]:
-    """The living processes of the workload: the tops, their descendants, and whoever carries the mark, those nearest the top first.
+def tree(tops: Iterable[int], mark: Optional[bytes] = None, leaders: Collection[int] = ()) -> List[Seen]:
+    """The living processes of the workload: the tops, their descendants, whoever carries the mark, and the sessions and process groups that
+    one of them leads; those nearest the top first.
 
-    mark: an entry of the environment, NAME=value. Our own process and those that it descends from are never among them.
+    mark: an entry of the environment, NAME=value. leaders: pids that were of the workload when they lived; a pid is not given anew while
+    a session or group has its number. Our own process and those that it descends from are never among them.
     """
     tops, before = list(tops), None
     for _ in range(PASSES):
         table = _everyone()
-        now = _family(tops, mark, table)
+        now = _family(tops, mark, table, leaders)
         if now == before:
             break
         before = now
@@ -88,16 +90,31 @@ def _recorded(record: Optional[Dict[str, Any]], table: Table) -> Optional[int]:
     return None
 
 
-def _matching(text: str, table: Table) -> Set[int]:
+def _matching(wanted: Dict[str, Any], table: Table) -> Set[int]:
     ours = _ours(table)
-    return {glance.pid for glance in table.values() if glance.pid not in ours and _matches(text, glance)}
+    return {glance.pid for glance in table.values() if glance.pid not in ours and _matches(wanted, glance)}
 
 
-def _matches(text: str, glance: Glance) -> bool:
+def _matches(wanted: Dict[str, Any], glance: Glance) -> bool:
     try:
-        return match.matches(text, procfs.argv_of(glance.pid), glance.comm) and not procfs.elsewhere(glance.pid)
+        if not match.fits(wanted, procfs.argv_of(glance.pid), glance.comm) or procfs.elsewhere(glance.pid):
+            return False
+        return _meets(wanted, glance.pid)
     except OSError:
         return False
+
+
+def _meets(wanted: Dict[str, Any], pid: int) -> bool:
+    """Whether the process is in the wanted directory and of the wanted user. What may not be read is not known to be another."""
+    if wanted.get("user") and os.stat("/proc/%d" % pid).st_uid != environment.uid_of(wanted["user"]):
+        return False
+    if not wanted.get("directory"):
+        return True
+    try:
+        here, there = os.stat("/proc/%d/cwd" % pid), os.stat(wanted["directory"])
+    except PermissionError:
+        return True
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _ours(table: Table) -> Set[int]:
@@ -119,18 +136,24 @@ def _top(pid: int, table: Table, known: Collection[int]) -> int:
     return [other for other in [pid, *_ancestors(pid, table)] if other in known][-1]
 
 
-def _family(tops: Iterable[int], mark: Optional[bytes], table: Table) -> List[Glance]:
+def _family(tops: Iterable[int], mark: Optional[bytes], table: Table, leaders: Collection[int]) -> List[Glance]:
     """Breadth first, so that a parent stands before its children."""
     ours = _ours(table)
     children: Dict[int, List[int]] = {}
     for glance in table.values():
         children.setdefault(glance.ppid, []).append(glance.pid)
     family = _descend([pid for pid in tops if pid in table], children, ours)
+    others = [pid for pid in table if pid not in family and pid not in ours]
     if mark is not None:
-        marked = [pid for pid in table if pid not in family and pid not in ours and procfs.carries(pid, mark) and not procfs.elsewhere(pid)]
+        marked = [pid for pid in others if procfs.carries(pid, mark) and not procfs.elsewhere(pid)]
         heads = [pid for pid in marked if table[pid].ppid not in marked]
         family += [pid for pid in _descend(heads, children, ours) if pid not in family]
-    return [table[pid] for pid in family]
+    while True:
+        led = {*leaders, *family} - ours - {1}
+        heads = [pid for pid in others if pid not in family and {table[pid].session, table[pid].pgrp} & led]
+        if not heads:
+            return [table[pid] for pid in family]
+        family += [pid for pid in _descend(heads, children, ours) if pid not in family]
 
 
 def _descend(pids: List[int], children: Dict[int, List[int]], without: Set[int]) -> List[int]:
@@ -147,6 +170,7 @@ def _several(workload: Dict[str, Any], tops: List[Seen]) -> Refused:
     processes = [{"pid": seen["pid"], "since": seen["since"], "argv": seen["argv"]} for seen in tops]
     pids = ", ".join(str(seen["pid"]) for seen in tops)
     return Refused(
-        "%d processes that do not belong together could be '%s': pid %s" % (len(tops), workload.get("name") or workload["match"], pids),
-        where="match: %s" % workload["match"], todo="end those that are not meant, or give a narrower `match`", processes=processes,
+        "%d processes that do not belong together could be '%s': pid %s" % (len(tops), workload.get("name") or "it", pids),
+        where="match: %s" % match.shown(workload["match"]), todo="end those that are not meant, or give a narrower `match`",
+        processes=processes,
     )  # fmt: skip

@@ -41,10 +41,11 @@ def _named(environment: Mapping[str, str], cwd: Path) -> list[dict[str, Any]]:
     named: dict[str, dict[str, Any]] = {}
     for path in playbooks.find(playbooks.search_path(environment, cwd)).values():
         try:
-            workload = playbook_file.load(path).model.workload
+            loaded = playbook_file.load(path)
         except DeployError:
             continue
-        named.setdefault(workload.name, {"name": workload.name, "match": workload.match, "command": list(workload.command)})
+        workload = loaded.model.workload
+        named.setdefault(workload.name, {"name": workload.name, "match": loaded.match, "command": list(workload.command)})
     return list(named.values())
 
 

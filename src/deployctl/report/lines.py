@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from deployctl import verdicts
 from deployctl.events import Event
-from deployctl.report import faults
+from deployctl.report import faults, stops
+from deployctl.report.line import Line
 from deployctl.report.text import command, count, process, safe
 from deployctl.values import show_duration, show_size
 
 LONGEST = 8000  # characters of a line
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the screen. `mood` chooses the colour; `more` are further lines below it."""
-
-    label: str
-    text: str
-    mood: str = "plain"
-    more: tuple[str, ...] = ()
 
 
 def _begin(event: Event) -> Line:
@@ -70,43 +59,6 @@ def _cutover(event: Event) -> Line:
     return Line("cut over", f"job {event['job_pid']} in the target leads from here; it goes on if this connection ends", "note")
 
 
-def _rung(event: Event) -> Line:
-    pids = ", ".join(str(pid) for pid in event["pids"])
-    return Line("stop", f"{event['signal']} to pid {pids}, waits up to {show_duration(event['wait'])}")
-
-
-def _rung_skipped(event: Event) -> Line:
-    said, _ = verdicts.say(event["verdict"], event.get("detail"))
-    return Line("stop", f"{event['signal']} skipped: {event['verdict']}{_detail(event)}. {said}", "bad")
-
-
-def _waiting(event: Event) -> Line:
-    parts = [f"state {safe(event.get('state') or '?')}", f"{100 * (event.get('cpu') or 0):.0f} % of a core"]
-    if event.get("written"):
-        parts.append(f"writes {show_size(event['written'])}/s")
-    alive = ", ".join(str(pid) for pid in event["alive"])
-    return Line("", f"{show_duration(event['elapsed'])} of {show_duration(event['wait'])}: {', '.join(parts)}; still there: {alive}")
-
-
-def _stopped(event: Event) -> Line:
-    by = f" by {event['by']}" if event.get("by") else ""
-    ended = f", {faults.how_ended(event['exit'])}" if event.get("exit") else ""
-    dirty = event["verdict"] != "stopped"
-    more = tuple(verdicts.say(event["verdict"], event.get("detail"))) if dirty else ()
-    return Line("stopped", f"after {show_duration(event['seconds'])}{by}{ended}", "bad" if dirty else "good", more)
-
-
-def _not_running(event: Event) -> Line:
-    return Line("stop", "nothing to stop: no process of the workload runs")
-
-
-def _not_stopped(event: Event) -> Line:
-    said, advice = verdicts.say(event["verdict"], event.get("detail"))
-    evidence = [f"seen: {safe(fact)}" for fact in event.get("evidence") or []]
-    pids = ", ".join(str(pid) for pid in event["pids"])
-    return Line("stop", f"still there: {pids}. {event['verdict']}{_detail(event)}: {said}", "bad", (f"do: {advice}", *evidence))
-
-
 def _live(event: Event) -> Line:
     return Line("live", f"{count(event['files'], 'new file')} in place")
 
@@ -136,14 +88,6 @@ def _failed(event: Event) -> Line:
 
 def _op(event: Event) -> Line | None:
     return Line("undo", event["op"], "bad") if event["list"] == "undo" else None
-
-
-def _lingering(event: Event) -> Line:
-    bound = show_duration(event["seconds"])
-    if event.get("detail") == "cancelled":
-        return Line("lingers", f"a signal was taken: the job waits up to {bound} for the end, then brings back what ran", "note")
-    more = "do: follow it with `deployctl attach`, or take it back with `deployctl cancel`"
-    return Line("lingers", f"a signal was taken: when the process ends within {bound}, the job goes on by itself", "bad", (more,))
 
 
 def _cancelled(event: Event) -> Line:
@@ -194,17 +138,11 @@ def _end(event: Event) -> Line:
     return Line(event["target"], text, "good" if event["status"] == 0 else "bad")
 
 
-def _detail(event: Event) -> str:
-    return f" ({safe(event['detail'])})" if event.get("detail") else ""
-
-
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
-    "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
-    "signalled": lambda _: None,
-    "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,
+    "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
-    "lingering": _lingering, "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
+    "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from deployctl.report.text import command, count, holder, process, safe
 from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
 
+MOST = 20  # processes of a tree that are shown
 
 def lines(preview: Preview) -> list[str]:
     """The whole plan, line by line."""
@@ -25,6 +26,7 @@ def lines(preview: Preview) -> list[str]:
     for number, step in enumerate(preview.steps, 1):
         found.append(f"  {number}. {_step(step, workload)}")
         found += [f"       {safe(path)}" for path in step.get("changed", [])]
+        found += [f"       {line}" for line in _tree(step)]
     for problem in preview.problems:
         found += faults.lines(problem)
     ends = f"end with status {preview.status} before its cut-over" if preview.problems else "go on to its cut-over"
@@ -57,7 +59,36 @@ def _verify(step: dict[str, Any]) -> str:
 
 
 def _stop(step: dict[str, Any]) -> str:
-    return ", then ".join(f"{rung['signal']} for up to {show_duration(rung['wait'])}" for rung in step["ladder"])
+    return ", then ".join(f"{_rung(rung, step)} for up to {show_duration(rung['wait'])}" for rung in step["ladder"])
+
+
+def _rung(rung: dict[str, Any], step: dict[str, Any]) -> str:
+    to = rung.get("to") or step.get("to")
+    return f"{rung['signal']} to {to}" if to and rung["signal"] != "KILL" else str(rung["signal"])
+
+
+def _tree(step: dict[str, Any]) -> list[str]:
+    """The processes below the top one, and who gets the first signal; nothing for a single process."""
+    members = step.get("tree", [])
+    if len(members) < 2:
+        return []
+    depth: dict[int, int] = {}
+    told = []
+    first: list[int] = next(iter(step["pids"].values()), [])
+    for seen in members[:MOST]:
+        depth[seen["pid"]] = depth.get(seen["ppid"], -1) + 1
+        role = f"  ({seen['role']})" if seen["role"] else ""
+        meant = "  <- gets the signal" if seen["pid"] in first else ""
+        told.append(f"{'  ' * depth[seen['pid']]}pid {seen['pid']} {command(seen['argv'], 100)}{role}{meant}")
+    more = [f"and {len(members) - MOST} more"] if len(members) > MOST else []
+    return [*told, *more, *_clock(step)]
+
+
+def _clock(step: dict[str, Any]) -> list[str]:
+    longest = max((rung["wait"] for rung in step["ladder"] if rung["signal"] != "KILL"), default=0.0)
+    if step["clock"] is None or step["clock"] >= longest:
+        return []
+    return [f"note: this launcher ends its ranks by KILL {show_duration(step['clock'])} after the signal, sooner than the rung"]
 
 
 def _check(step: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from deployctl.events import Event
-from deployctl.report.lines import Line, line
+from deployctl.report.line import Line
+from deployctl.report.lines import line
 
 MOODS = {"good": "green", "bad": "bold red", "note": "dim", "plain": ""}
 LABEL = 10  # columns

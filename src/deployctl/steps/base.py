@@ -45,7 +45,8 @@ class Opened:
     """What the agent found when the workload was locked.
 
     process is a Seen (docs/architecture.md section 6) or None; program and old_program are {path, interpreter, prefix, version} of the
-    new command and of the running process, or None where they could not be found; faults are what a step must hear of that
+    new command and of the running process, or None where they could not be found; tree and respawn are what agent/launchers.py and
+    agent/respawn.py say of the running process, or None; faults are what a step must hear of that
     builds on the process or the program.
     """
 
@@ -53,6 +54,8 @@ class Opened:
     program: Mapping[str, Any] | None
     old_program: Mapping[str, Any] | None
     faults: Mapping[str, Mapping[str, Any]]
+    tree: Mapping[str, Any] | None = None
+    respawn: Mapping[str, Any] | None = None
 
     def require(self, fact: str) -> None:
         """Raises RefusedError when the fact ("process", "program", "capture", "interpreter") was found to be at fault."""
