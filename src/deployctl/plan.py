@@ -18,6 +18,7 @@ from deployctl.steps.stop import Stop
 from deployctl.workload import DEFAULT_LADDER, Workload
 
 JOB_VERSION = 1
+STOP, START = ("stop",), ("launch", "check")  # the steps of `deployctl stop` and `deployctl start`
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Plan:
     steps: tuple[Step, ...]
     gathered: tuple[Any, ...]
     flags: Mapping[str, Any]
+    unless_running: bool = False  # a workload that runs is left alone, and that is well
 
     @property
     def run(self) -> str:
@@ -52,8 +54,13 @@ class Plan:
         }
 
 
-def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = ()) -> Plan:
-    """Binds a playbook. `values` are parsed flag values by name, `extra` the words after `--`. Raises WordsError or RefusedError."""
+def bind(
+    playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = (), only: Sequence[str] = ()
+) -> Plan:
+    """Binds a playbook. `values` are parsed flag values by name, `extra` the words after `--`. Raises WordsError or RefusedError.
+
+    only: the words of the steps that are taken (STOP or START), all of them without it. A stop alone is not undone: it was asked for.
+    """
     model = playbook.model
     declared = {flag.name: flag for flag in playbook.flags}
     chosen = {name: values.get(name, flag.default) for name, flag in declared.items()}
@@ -74,10 +81,11 @@ def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any]
         workload=workload,
         sources=playbook.path.resolve().parent,
         ladder=stop.rungs() if stop else DEFAULT_LADDER,
-        rollback=model.on_failure == "rollback",
+        rollback=model.on_failure == "rollback" and only != STOP,
     )
-    steps = tuple(model.steps)
-    return Plan(playbook.name, target, setting, steps, tuple(step.gather(setting) for step in steps), given)
+    steps = tuple(step for step in model.steps if not only or step.word in only)
+    gathered = tuple(step.gather(setting) for step in steps)
+    return Plan(playbook.name, target, setting, steps, gathered, given, unless_running=only == START)
 
 
 def compile_job(plan: Plan, pieces: Sequence[Any], who: Mapping[str, Any]) -> dict[str, Any]:

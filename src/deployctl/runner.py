@@ -84,7 +84,7 @@ def run(plan: Plan, connections: Connections, emit: Sink, patience: float = 0.0)
         with _session(plan, connections) as session:
             try:
                 pieces = _prepare(plan, session, record, patience)
-                return _cut_over(plan, session, record, pieces)
+                return _cut_over(plan, session, record, pieces) if pieces is not None else _leave_alone(session, record)
             except DeployError as error:
                 status = _say_no(record, error)
                 session.bid_farewell(record.take())
@@ -135,8 +135,8 @@ def _interruptible(phase: str) -> Iterator[None]:
         raise DetachedError("interrupted; the job goes on in the target", todo="`deployctl attach` follows it again") from error
 
 
-def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> list[Any]:
-    """Locks, looks, and lets each step prepare; returns their pieces of Facts."""
+def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> list[Any] | None:
+    """Locks, looks, and lets each step prepare; returns their pieces of Facts, or None when the workload is to be left alone."""
     with _interruptible("prepare"):
         began = time.monotonic()
         hello = session.hello
@@ -148,6 +148,8 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
         opened = _opened(answer)
         if "process" not in opened.faults:
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
+        if plan.unless_running and answer["process"] is not None:
+            return None
         for step in plan.steps:
             step.admit(plan.setting, opened, record)
         return [
@@ -208,6 +210,13 @@ def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any])
         if not answer:  # the job lingers; its own end comes later, in the target
             record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
         return status
+
+
+def _leave_alone(session: Session, record: Recorder) -> int:
+    record.phase = "report"
+    record("end", status=0, outcome="runs-already", process=None, down=None, reason=None)
+    session.bid_farewell(record.take())
+    return 0
 
 
 def _opened(answer: dict[str, Any]) -> Opened:

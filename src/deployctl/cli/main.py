@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deployctl import __version__
-from deployctl.cli import demo, playbooks, runs, status
+from deployctl.cli import control, demo, playbooks, runs, status
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -25,6 +25,7 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     app.callback()(_main)
     for part in (status, runs, demo):
         part.register(app)
+    control.register(app, extra)
     own = {command.name or "" for command in app.registered_commands}
     for path in playbooks.register(app, os.environ, Path.cwd(), extra, own):
         print(f"note: {path} has the name of a command of deployctl and is passed over; rename it", file=sys.stderr)

@@ -14,7 +14,8 @@ from deployctl.errors import DeployError
 from deployctl.events import Event, Sink
 from deployctl.journal import Journal
 from deployctl.plan import Plan, bind
-from deployctl.report import faults, plans
+from deployctl.report import faults
+from deployctl.report import plans as plan_report
 from deployctl.report.screen import Quiet, Screen, as_json
 from deployctl.runner import Preview, preview
 from deployctl.transports.connect import Connections
@@ -26,10 +27,15 @@ def playbook(
     *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """The exit status of a playbook on its targets. Every word is checked before anything is contacted. Raises DeployError."""
-    patience = duration(wait) if wait else 0.0
     loaded = playbook_file.load(path)
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     bound = [bind(loaded, target, values, extra) for target in hosts.select(targets)]
+    return plans(bound, plan=plan, quiet=quiet, wait=wait, as_json=as_json)
+
+
+def plans(bound: Sequence[Plan], *, plan: bool, quiet: bool, wait: str | None, as_json: bool) -> int:
+    """Runs or previews plans that are bound. Raises WordsError for a faulty `wait`, before anything is contacted."""
+    patience = duration(wait) if wait else 0.0
     return _preview(bound, as_json) if plan else _run(bound, quiet, as_json, patience)
 
 
@@ -57,7 +63,7 @@ def _preview(bound: Sequence[Plan], json_lines: bool) -> int:
                 print("\n".join(faults.lines(error)), file=sys.stderr)
                 statuses.append(error.exit_status)
                 continue
-            print(json.dumps(_as_data(seen)) if json_lines else "\n".join(plans.lines(seen)))
+            print(json.dumps(_as_data(seen)) if json_lines else "\n".join(plan_report.lines(seen)))
             statuses.append(seen.status)
     return fleet.worst(statuses)
 

@@ -113,6 +113,7 @@ ENDS = {
     "running": "the workload runs",
     "stopped": "the workload is stopped",
     "done": "done",
+    "runs-already": "it runs already: nothing to do",
     "unchanged": "nothing to do",
     "refused": "nothing was changed",
     "rolled-back": "rolled back: what ran before runs again",
