@@ -1,0 +1,13 @@
+#!/usr/bin/perl
+# state: a handler that does nothing, in a program that is no Python
+# send: INT
+# until: says heard
+# after: signal-swallowed
+# useless: false
+# needs: perl
+# cure: TERM
+use strict; use warnings;
+$| = 1;
+$SIG{INT} = sub { print "heard INT\n" };
+print "ready $$\n";
+select(undef, undef, undef, 0.05) while 1;
