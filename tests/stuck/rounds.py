@@ -187,15 +187,22 @@ def _looks(round_: Round, row: Row) -> None:
     round_.signal()
     after = round_.look(kept)
     row.given, row.confidence, row.seconds = str(after), str(after.answer["confidence"]), max(before.seconds, after.seconds)
-    row.wrong += _faults(header, after)
+    row.wrong += _faults(header, after, round_.names)
 
 
-def _faults(header: Header, after: Look) -> list[str]:
+def _faults(header: Header, after: Look, names: dict[str, int]) -> list[str]:
     """What of the look after is not as the header says."""
     wrong = [] if any(said.fits(after.verdict, after.detail) for said in header.after + header.fair) else [f"after: {after}"]
-    if header.next and not wrong and str(after.answer["next"]).split(":")[0] not in header.next:
+    helps = [_with_pid(word, names) for word in header.next]
+    if helps and not wrong and not {after.answer["next"], str(after.answer["next"]).split(":")[0]} & set(helps):
         wrong.append(f"next: {after.answer['next']}")
     useless = json.dumps(after.answer["kill_useless"]).strip('"')
     if header.useless and not wrong and useless not in header.useless.split():
         wrong.append(f"kill_useless: {useless}")
     return wrong
+
+
+def _with_pid(word: str, names: dict[str, int]) -> str:
+    """`signal-child:NAME` with the pid that the program gave to that name."""
+    act, _, whom = word.partition(":")
+    return f"{act}:{names[whom]}" if whom in names else word

@@ -4,7 +4,7 @@
 # send: INT
 # until: says noted
 # after: wrapper-not-forwarding
-# next: signal-child
+# next: signal-child:worker
 # useless: false
 # cure: INT worker
 import os

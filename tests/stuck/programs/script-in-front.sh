@@ -4,7 +4,7 @@
 # send: INT
 # until: taken
 # after: wrapper-not-forwarding/shell
-# next: signal-child
+# next: signal-child:worker
 # useless: false
 # needs: perl
 # cure: TERM worker
