@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.stuck import family, rounds
 from tests.stuck import header as headers
 from tests.stuck.header import Header
+from tests.stuck.looking import ROOT
 from tests.stuck.rounds import Row
 
 LONGEST = 240.0  # seconds of one program: all its deadlines together
@@ -51,7 +52,7 @@ def apart(header: Header, bare: bool = False, patience: float = family.PATIENCE)
     """The round in a process of its own, which adopts whatever the program leaves."""
     argv = [sys.executable, "-m", "tests.stuck", "--one", header.name, "--programs", str(header.path.parent)]
     argv += ["--patience", str(patience), *(["--bare"] if bare else [])]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT)
     try:
         out = process.communicate(timeout=LONGEST)[0]
     except BaseException:
@@ -81,6 +82,8 @@ def _printed(row: Row) -> bool:
     print(f"{row.name:<28} {row.expected:<36} {row.given:<36} {row.confidence:<11} {row.seconds:>5.1f}", flush=True)
     for wrong in row.wrong:
         print(f"    WRONG {wrong}", flush=True)
+    for line in row.evidence if row.wrong else []:
+        print(f"      {line}", flush=True)
     return True
 
 

@@ -48,7 +48,8 @@ def why(pid: int, place: str, inside: int, scratch: Path, since: Path | None = N
     argv += ["--since", str(since)] if since else []
     argv += ["--after", ",".join(sent)] if sent else []
     before = {"here": [], "inside": ["nsenter", "-t", str(inside), "-p", "-m", "--"], "weak": WEAK, "nobody": NOBODY}[place]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state")}
+    tree = os.pathsep.join(os.path.abspath(path) for path in os.environ.get("PYTHONPATH", str(ROOT / "src")).split(os.pathsep))
+    environment = {**os.environ, "PYTHONPATH": tree, "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state")}
     began = time.monotonic()
     process = subprocess.Popen(
         [*before, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=scratch

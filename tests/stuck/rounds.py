@@ -31,6 +31,7 @@ class Row:
     confidence: str = ""
     seconds: float = 0.0  # of the slower look
     wrong: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)  # of the last look
 
 
 class Round:
@@ -188,6 +189,7 @@ def _looks(round_: Round, row: Row) -> None:
     after = round_.look(kept)
     row.given, row.confidence, row.seconds = str(after), str(after.answer["confidence"]), max(before.seconds, after.seconds)
     row.wrong += _faults(header, after, round_.names)
+    row.evidence = [str(line) for line in after.answer["evidence"]]
 
 
 def _faults(header: Header, after: Look, names: dict[str, int]) -> list[str]:

@@ -3,6 +3,7 @@
 # send: INT
 # until: says heard
 # after: signal-swallowed
+# fair: shutdown-pending
 # useless: false
 # needs: perl
 # cure: TERM

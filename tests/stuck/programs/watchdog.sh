@@ -6,14 +6,15 @@
 # needs: perl
 # cure: none
 cat >train.pl <<'PERL'
-$| = 1; open(my $out, '>', 'pid.new') or die; print {$out} $$; close($out); rename 'pid.new', 'pid';
-print "$ARGV[0] $$\n"; select(undef, undef, undef, 0.1) while 1;
+$| = 1; open(my $out, '>', 'pid.new') or die; print {$out} $$; close($out);
+print -e 'pid' ? 'again' : 'ready', " $$\n"; rename 'pid.new', 'pid';
+select(undef, undef, undef, 0.1) while 1;
 PERL
-perl train.pl ready &
+perl train.pl &
 (
     while [ ! -s pid ]; do sleep 0.1; done
     while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.1; done
-    setsid perl train.pl again &
+    setsid perl train.pl &
     wait
 ) &
 wait
