@@ -102,10 +102,21 @@ def test_a_wait_in_the_kernel_that_makes_no_progress_is_uninterruptible(start: A
     assert (found["verdict"], found["detail"], found["next"]) == ("uninterruptible", "vfork", "signal:KILL")
 
 
-def test_what_fits_no_rule_is_unexplained_with_its_evidence(start: Any) -> None:
+def test_a_handler_that_does_nothing_is_told_by_the_sleep_that_goes_on(start: Any) -> None:
     found = asked(asleep(start(SWALLOWS).pid)["pid"], "INT")
-    assert (found["verdict"], found["confidence"]) == ("unexplained", "hint")
+    assert (found["verdict"], found["confidence"]) == ("signal-swallowed", "hint")
     assert "state: S, before S" in found["evidence"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_what_cannot_be_read_is_named_and_leaves_the_verdict_open(start: Any) -> None:
+    hides = "import ctypes, os, signal, time\nos.setgid(65534)\nos.setuid(65534)\nctypes.CDLL(None).prctl(4, 0)\n"  # PR_SET_DUMPABLE
+    started = start(hides + SWALLOWS)
+    asleep(started.pid)
+    os.kill(started.pid, signal.SIGINT)
+    said = as_nobody(f"seen = procfs.look({started.pid}); print(diagnose.verdict(diagnose.sample(seen), diagnose.sample(seen), 'INT'))")
+    assert repr("unexplained") in said
+    assert "unreadable: " in said
 
 
 ENDS = [

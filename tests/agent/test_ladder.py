@@ -149,7 +149,7 @@ def test_a_swallowed_signal_ends_in_a_verdict_with_evidence(start: Any) -> None:
     with pytest.raises(NotStopped):
         climb(job, ("INT", 0.3))
     told = job.said("not-stopped")[0]
-    assert (told["verdict"], told["taken"]) == ("unexplained", ["INT"])
+    assert (told["verdict"], told["taken"]) == ("signal-swallowed", ["INT"])
     assert told["evidence"]
 
 

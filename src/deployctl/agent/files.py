@@ -55,8 +55,9 @@ def _file(pid: int, number: str, path: str) -> Optional[File]:
         info = os.stat("/proc/%d/fd/%s" % (pid, number))
         if not stat.S_ISREG(info.st_mode):
             return None
-        text = procfs.text(procfs.read("/proc/%d/fdinfo/%s" % (pid, number)))
-        lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        lines = dict(
+            line.split(":", 1) for line in procfs.text(procfs.read("/proc/%d/fdinfo/%s" % (pid, number))).splitlines() if ":" in line
+        )
     except OSError:
         return None
     if int(lines["flags"], 8) & os.O_ACCMODE == os.O_RDONLY:

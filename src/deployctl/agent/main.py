@@ -25,6 +25,7 @@ OPERATIONS = {
     "finish": ("follow", "finish"),
     "resume": ("follow", "resume"),
     "attach": ("follow", "attach"),
+    "why": ("why", "why"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
 }  # imported when asked for: each module costs time to compile in the target

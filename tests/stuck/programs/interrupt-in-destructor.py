@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+# state: most of its time passes in a destructor, where an exception is only printed: the interrupt gets lost
+# send: INT
+# until: says Exception
+# after: signal-swallowed
+# useless: false
+# cure: TERM
+import os
+import time
+
+
+class Buffer:
+    def __del__(self):
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            time.sleep(0.02)
+
+
+print("ready", os.getpid())
+while True:
+    Buffer()
