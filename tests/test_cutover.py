@@ -51,11 +51,14 @@ def test_ctrl_c_in_the_stop_detaches_and_the_job_goes_on(site: Site) -> None:
 
 
 def test_a_second_run_is_told_who_holds_the_workload(site: Site) -> None:
-    site.launch_old("--save-time", "3")
+    old = site.launch_old("--save-time", "600")
+    site.ladder = ["INT 10m"]
+    site.write()
     with site.start("restart", site.place.name) as first:
         until("the stop has begun", lambda: waits_for_the_stop(site))
         run = site.events()[0]["run"]
         second = site.restart(status=6)
+        site.place.exec("/bin/kill", "-KILL", str(old))
         first.communicate(timeout=60)
     assert "anna@" in second.stdout
     assert run in second.stdout

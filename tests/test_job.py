@@ -102,14 +102,15 @@ def test_attach_follows_from_another_machine(site: Site, tmp_path_factory: pytes
 
 
 def test_a_signal_that_was_taken_makes_the_job_linger_and_go_on(site: Site) -> None:
-    old = site.launch_old("--save-time", "12")
-    site.ladder = ["INT 1s"]
+    old = site.launch_old("--save-time", "600")
+    site.ladder = {"ladder": ["INT 1s"], "extend": 0}  # type: ignore[assignment]
     site.write()
     done = site.restart("--profile-interval", "60", status=4)
     assert "the job goes on by itself" in done.stdout
     assert [seen["pid"] for seen in site.trainers()] == [old]
     assert "in stop)" in site.restart(status=6).stdout
     assert "unattended" in site.run("status", site.place.name).stdout
+    kill(site, old)  # it ends after all
     assert ended(site)["status"] == 0
     [now] = site.trainers()
     assert "--profile-interval=60" in now["argv"]

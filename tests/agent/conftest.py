@@ -90,6 +90,7 @@ class Job:
         self.before = procfs.look(started.pid) if started else None
         self.launched: dict[str, Any] | None = None
         self.record: dict[str, Any] | None = None
+        self.samples: list[dict[str, Any]] = []
         self.stopped_at: float | None = None
         self.rung_sent = -1
         self.mark = mark

@@ -43,7 +43,7 @@ while True: os.write(null, b'x' * 9999)
 TELLS = "import os, time\nprint('READY', os.getpid(), flush=True)\ntime.sleep(600)\n"
 FOREIGN = """
 class Job:
-    workload, before, record, launched, mark, rung_sent = WORKLOAD, None, None, None, None, -1
+    workload, before, record, launched, mark, rung_sent, samples = WORKLOAD, None, None, None, None, -1, []
     def emit(self, what, **fields): print(what, fields.get("verdict"))
     def heed(self): pass
 try: ladder.stop(Job(), {"who": "before", "ladder": [{"signal": "INT", "wait": 60.0}]})

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from . import diagnose, files, launchers, procfs, sending, tree
 from .launchers import Line
+from .looks import Looks
 from .pace import Pace
 from .procfs import Seen
 
@@ -44,8 +45,7 @@ class Climb:
         self.taken: List[str] = []  # of those sent, what does not wait in a queue
         self.taken_at: Optional[float] = None  # monotonic
         self.tried: Optional[str] = None
-        self.before: Optional[diagnose.Sample] = None  # the addressee before the first signal
-        self.lately: Optional[diagnose.Sample] = None  # the addressee at an earlier look of this wait
+        self.looks = Looks(job.samples)
         self.addressee: Optional[Seen] = None  # the first of those that the last signal was for
         self.held: Optional[Seen] = None  # an agent that is kept from acting while its ranks end
         self.leaders: Set[int] = set()  # every pid that was of the tree
@@ -128,22 +128,22 @@ class Climb:
                 self.send([seen for seen in self.members if key(seen) not in killed], name)
                 killed.update(key(seen) for seen in self.members)
             self._end_the_held()
-            if used >= tell:
-                self._tell(used, seconds, pace)
-                tell += TOLD_EVERY if name else LINGER_TOLD
-            elif used < seconds:
-                used, looked = self._doze(min(seconds - used, max(sending.POLL, tell - used)), used, looked)
+            if used < min(seconds, tell):
+                used, looked = self._doze(min(seconds, tell) - used, used, looked)
                 continue
             bound = enough(used) if enough is not None else None
             seconds = seconds if bound is None else bound
             if used >= seconds:
                 return False
+            if used >= tell:
+                self._tell(used, seconds, pace)
+                tell += TOLD_EVERY if name else LINGER_TOLD
         return True
 
     def _doze(self, seconds: float, used: float, looked: float) -> Tuple[float, float]:
         """Waits for the end of one of them: while it lives the stop is not done, so that the others need no watching."""
         watched = next((seen for seen in self.members if procfs.same(seen)), self.members[0])
-        sending.wait_for_end(watched, min(LOOK, seconds))
+        sending.wait_for_end(watched, min(LOOK, max(sending.POLL, seconds)))
         now = time.monotonic()
         return used + min(now - looked, LONGEST_LOOK), now
 
@@ -169,19 +169,21 @@ class Climb:
             alive=alive, taken=taken, growing=done.growing,
         )  # fmt: skip
 
-    def verdict(self, lately: Optional[diagnose.Sample] = None) -> diagnose.Verdict:
+    def verdict(self) -> diagnose.Verdict:
         """About the addressee; about what it left behind when it is gone. Without an earlier look it takes two, half a second apart."""
-        name = self.sent[-1] if self.sent else self.tried
-        if lately is None:
-            lately = diagnose.sample(self.shown())
+        about = self.shown()
+        if not self.looks.due():
+            self.looks.again([about, *self.members])
             time.sleep(diagnose.APART)
-        now = diagnose.sample(self.shown()) if self.top_now() is not None else diagnose.gone()
-        was = self.before["seen"] if self.before else None
-        before = self.before if was and (now["seen"] is None or key(was) == key(now["seen"])) else None
-        if lately["seen"] is None or now["seen"] is None or key(lately["seen"]) != key(now["seen"]):
-            lately = before or now
-        before = before or lately
-        return diagnose.verdict(before, now, name, lately=lately, survivors=self.members)
+        signals = self.sent or ([self.tried] if self.tried else [])
+        gone = self.top_now() is None and self.top is not None
+        return self.looks.verdict(self.top if gone and self.top else about, gone, self.members, list(dict.fromkeys(signals)))
+
+    def ended_how(self) -> Tuple[diagnose.Verdict, Optional[Dict[str, Any]]]:
+        """(the verdict about a tree of which nothing is left, {"status"} or {"signal"} of its top where that is known)."""
+        assert self.top is not None
+        how = self.exit()
+        return self.looks.verdict(self.top, True, (), list(dict.fromkeys(self.sent)), how), how
 
     def exit(self) -> Optional[Dict[str, Any]]:
         """How the top process ended, as its minder wrote it, or as we know it ourselves when it was our child."""

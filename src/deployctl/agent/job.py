@@ -48,6 +48,7 @@ class Job:
         self.before: Optional[Dict[str, Any]] = spec["before"]
         self.capture: Optional[Dict[str, Any]] = spec["capture"]
         self.record: Optional[Dict[str, Any]] = spec["record"]
+        self.samples: List[Dict[str, Any]] = spec.get("samples", [])  # of the tree, as it was in prepare
         self.launched: Optional[Dict[str, Any]] = None
         self.launched_argv: Optional[List[str]] = None
         self.stopped_at: Optional[float] = None

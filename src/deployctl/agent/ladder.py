@@ -153,8 +153,7 @@ class Step:
     def _send(self, hearing: Sequence[Seen]) -> bool:
         climb, name = self.climb, self.name
         climb.addressee = hearing[0]
-        if climb.before is None:
-            climb.before = diagnose.sample(hearing[0])
+        climb.looks.before_the_first([*hearing, *climb.members])
         outright = [seen["pid"] for seen in hearing if self._outright([seen])]
         pids = [seen["pid"] for seen in hearing]
         climb.job.emit("rung", signal=name, wait=self.wait_for, index=self.index, pids=pids, outright=outright)
@@ -167,7 +166,7 @@ class Step:
         if self.operation.get("cont"):
             climb.send([seen for seen in hearing if seen["state"] == "T"], "CONT")
         climb.job.emit("signalled", signal=name, index=self.index, sync=True)
-        climb.lately = diagnose.sample(hearing[0])
+        climb.looks.again([*hearing, *climb.members])
         gone = climb.wait(name, self.wait_for, lambda used: self._enough(used, hearing))
         climb.take(name, hearing)
         return gone
@@ -176,10 +175,9 @@ class Step:
         """The new bound of the wait: longer while a shutdown makes progress, over at once where it is proven to be in vain."""
         climb = self.climb
         climb.take(self.name, hearing)
-        if climb.lately is None or time.monotonic() - climb.lately["at"] < diagnose.APART or self.name == "KILL":
+        if not climb.looks.due() or self.name == "KILL":
             return None
-        found = climb.verdict(climb.lately)
-        climb.lately = diagnose.sample(climb.shown()) if climb.members else None
+        found = climb.verdict()
         if self.operation.get("hurry") and found["confidence"] == "proven" and found["verdict"] in HOPELESS:
             climb.job.emit("hurried", signal=self.name, index=self.index, verdict=found["verdict"], detail=found["detail"])
             return used
@@ -204,8 +202,8 @@ def say_stopped(climb: Climb, operation: Dict[str, Any]) -> None:
         job.emit("not-stopped", **facts)
         raise NotStopped("respawned: pid %d" % again["pid"], **dict(facts, taken=[]))
     job.stopped_at = stopped_at
-    ended, by = climb.exit(), climb.sent[-1] if climb.sent else None
-    found = diagnose.verdict(climb.before, diagnose.gone(), by, exit=ended)
+    found, ended = climb.ended_how()
+    by = climb.sent[-1] if climb.sent else None
     how = {name: ended[name] for name in ("status", "signal") if name in ended} if ended else None
     job.emit("stopped", seconds=round(end - climb.began, 3), by=by, verdict=found["verdict"], detail=found["detail"], exit=how)
     held = freed.wait(operation.get("free") or {}, climb.gpu, job.heed)

@@ -46,6 +46,7 @@ class Session:
         self.record: Optional[Dict[str, Any]] = None
         self.before: Optional[Dict[str, Any]] = None
         self.capture: Optional[Dict[str, Any]] = None
+        self.samples: List[Dict[str, Any]] = []
         self.program: Any = None
         self.places: Dict[str, Any] = {}
         self.staged: List[Tuple[Any, str]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import capture, environment, launchers, lock, program, respawn, runs, scope, state, tree
+from . import capture, environment, launchers, lock, looks, program, respawn, runs, scope, state, tree
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -51,7 +51,9 @@ def facts(session: Any) -> Facts:
     session.capture = None
     if session.before:
         session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
-    top, mark = session.before, os.fsencode(session.home.mark)
+    top = session.before
+    members = tree.tree([top["pid"]], os.fsencode(session.home.mark)) if top else []
+    session.samples = looks.take(members)
     session.program = _noting(faults, "program", lambda: _program(session.workload))
     _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
@@ -60,7 +62,7 @@ def facts(session: Any) -> Facts:
         "process": session.before,
         "how": found.how if found else None,
         "run": session.record["run"] if recorded and session.record else None,
-        "tree": launchers.as_dict(launchers.line(top, tree.tree([top["pid"]], mark))) if top else None,
+        "tree": launchers.as_dict(launchers.line(top, members)) if top else None,
         "respawn": respawn.supervisor(top) if top and not recorded else None,
         "program": session.program.as_dict() if session.program else None,
         "old_program": old.as_dict() if old else None,
