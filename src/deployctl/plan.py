@@ -6,11 +6,11 @@ Both are pure data: `bind` reads files of the controller, `compile_job` reads no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from deployctl import flags
 from deployctl.events import new_run
+from deployctl.flags.asked import Asked, Settled, Texts
 from deployctl.inventory import TargetSpec
 from deployctl.playbook import LoadedPlaybook
 from deployctl.steps.base import Operation, Operations, Setting, Step
@@ -29,7 +29,8 @@ class Plan:
     setting: Setting
     steps: tuple[Step, ...]
     gathered: tuple[Any, ...]
-    flags: Mapping[str, Any]
+    asked: Asked
+    settled: Settled
 
     @property
     def run(self) -> str:
@@ -41,6 +42,19 @@ class Plan:
         """The workload, its command with the new flags."""
         return self.setting.workload
 
+    @property
+    def flags(self) -> Mapping[str, Any]:
+        """The values in force, by the flags' names."""
+        return self.settled.values
+
+    def knowing(self, last: Texts) -> Plan:
+        """The plan with what the last launch remembered of its flags. Raises RefusedError for a kept value that is allowed no more."""
+        settled = self.asked.settle(last)
+        workload = replace(
+            self.workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last
+        )
+        return replace(self, setting=replace(self.setting, workload=workload), settled=settled)
+
     def describe(self) -> dict[str, Any]:
         """The plan as data, for `--plan` and for JSON."""
         return {
@@ -48,26 +62,35 @@ class Plan:
             "target": self.target.name,
             "workload": self.workload.as_data(),
             "flags": dict(self.flags),
+            "kept": self.settled.kept,
+            "dropped": self.settled.dropped,
             "steps": [step.describe() for step in self.steps],
         }
 
 
-def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = ()) -> Plan:
-    """Binds a playbook. `values` are parsed flag values by name, `extra` the words after `--`. Raises WordsError or RefusedError."""
+def bind(
+    playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = (), unset: Sequence[str] = (),
+    keep: bool = False,
+) -> Plan:  # fmt: skip
+    """Binds a playbook. Raises WordsError or RefusedError.
+
+    values are parsed flag values by name, `extra` the words after `--`, `unset` the names of flags to take away; `keep`: flags that are
+    not given have the values of the last launch, once they are known (`Plan.knowing`).
+    """
     model = playbook.model
-    declared = {flag.name: flag for flag in playbook.flags}
-    chosen = {name: values.get(name, flag.default) for name, flag in declared.items()}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    command = flags.merge(tuple(model.workload.command), [(declared[name], value) for name, value in given.items()], tuple(extra))
+    command = tuple(model.workload.command)
+    asked = Asked(command, dict(model.workload.environment), playbook.shape, values, tuple(extra), tuple(unset), keep)
+    settled = asked.settle()
     stop = next((step for step in model.steps if isinstance(step, Stop)), None)
     workload = Workload(
         name=model.workload.name,
         directory=model.workload.directory,
-        command=command,
+        command=settled.command,
         log=model.workload.log,
         match=playbook.match,
-        environment=dict(model.workload.environment),
+        environment=settled.environment,
         user=model.workload.user,
+        flags=settled.remembered,
     )
     setting = Setting(
         run=new_run(),
@@ -77,7 +100,7 @@ def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any]
         rollback=model.on_failure == "rollback",
     )
     steps = tuple(model.steps)
-    return Plan(playbook.name, target, setting, steps, tuple(step.gather(setting) for step in steps), given)
+    return Plan(playbook.name, target, setting, steps, tuple(step.gather(setting) for step in steps), asked, settled)
 
 
 def compile_job(plan: Plan, pieces: Sequence[Any], who: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     request: job (docs/architecture.md section 4). What the session saw of the running process goes into the job's own file.
     """
     assert session.events is not None
-    seen = {"workload": session.workload, "before": session.before, "capture": session.capture, "record": session.record}
+    workload = dict(request["job"]["workload"], match=session.workload["match"])
+    seen = {"workload": workload, "before": session.before, "capture": session.capture, "record": session.record}
     spec = dict(request["job"], target=session.target, **seen)
     state.write_json(session.home.job(session.run), spec, private=True)
     return {"status": lead(session, spec)}
