@@ -92,7 +92,8 @@ def test_a_declared_spelling_is_written_and_other_names_go():
         ("t -n a --x", (NAME, "-y"), "t -n-y --x"),
         ("t -n-a --x", (NAME, "b"), "t -n b --x"),
         ("t -nab --x", (NAME, "b"), "t -nab -n b --x"),
-        ("t --lr -1e-4", (LR, LR.parse("-1e-5")), "t --lr=-1e-5 -1e-4"),  # argparse had refused the old one
+        ("t --lr -1e-4 x", (LR, LR.parse("-1e-5")), "t --lr=-1e-5 x"),
+        ("t --lr -inf -x", (LR, 1.0), "t --lr=1.0 -x"),
         ("t --lr -.5", (LR, 1.0), "t --lr=1.0"),
     ],
 )

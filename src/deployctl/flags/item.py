@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from deployctl.flags.anatomy import canonical
-from deployctl.flags.flag import Flag, Given, is_value, values_of
+from deployctl.flags.flag import NUMBERS, Flag, Given, is_value, values_of
 
 _TRUTH = ("true", "false")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-(inf|nan)")
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,13 @@ class Item:
         if self.flag.nargs:
             most = int(self.flag.nargs) if self.flag.nargs.isdigit() else len(words)
         count = 0
-        while count < most and at + count < len(words) and is_value(words[at + count]):
+        while count < most and at + count < len(words) and self._may_be_value(words[at + count]):
             count += 1
         return count
+
+    def _may_be_value(self, word: str) -> bool:
+        """Parsers other than argparse take any negative number behind an option that wants one."""
+        return is_value(word) or (self.flag.type in NUMBERS and bool(_NUMBER.fullmatch(word)))
 
     def new(self, old: Sequence[Old]) -> list[str]:
         """The words that take the place of the old ones. Raises WordsError for a value that the flag cannot carry."""
