@@ -195,7 +195,7 @@ def test_a_playbook_with_the_name_of_a_command_does_not_vanish_in_silence(home: 
 
 def test_a_flag_meets_the_command(home: Home) -> None:
     command = home.plan("--profile-interval", "60")["workload"]["command"]
-    assert command == ["sh", "--profile-interval=60", "no-such-script-of-test-cli.sh"]
+    assert command == ["sh", "no-such-script-of-test-cli.sh", "--profile-interval=60"]
 
 
 def test_the_words_after_two_dashes_are_flags_of_the_workload(home: Home) -> None:
@@ -273,3 +273,38 @@ def test_an_error_is_on_stderr_alone(home: Home) -> None:
     done = home.run("restart", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: 'nowhere' is no target or group\n   do: ")
+
+
+# --- flags of several values, names that meet, --unset
+
+
+def test_a_flag_of_several_values_is_given_once_for_each(home: Home) -> None:
+    home.flags(tags={"nargs": "+"}, add={"repeat": "append"})
+    command = home.plan("--tags", "a", "--tags", "b c", "--add=x", "--add=y")["workload"]["command"]
+    assert command[2:] == ["--tags", "a", "b c", "--add=x", "--add=y"]
+
+
+def test_a_flag_with_the_name_of_our_option_has_another_one(home: Home) -> None:
+    home.flags(wait={"type": "int", "option": "train-wait"})
+    assert home.plan("--train-wait", "5")["workload"]["command"][2:] == ["--wait=5"]
+
+
+def test_a_flag_with_the_name_of_our_option_is_told_with_its_line(home: Home) -> None:
+    home.playbook("restart", json.dumps({**GOOD, "flags": {"unset": {}}}, indent=1))
+    done = home.run("restart", "here", "--plan")
+    assert done.returncode == 2
+    assert re.search(r"restart.yaml:\d+: flags: unset: '--unset' is an option of deployctl's own", done.stderr)
+    assert "option: train-unset" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--unset", "profil-interval"], "did you mean 'profile-interval'?"),
+        (["--unset", "profile-interval", "--profile-interval", "5"], "'profile-interval' is given and unset"),
+    ],
+)
+def test_a_flag_that_cannot_be_unset_is_told(home: Home, words: list[str], said: str) -> None:
+    done = home.run("restart", "here", "--plan", *words)
+    assert done.returncode == 2
+    assert said in done.stderr

@@ -71,7 +71,7 @@ def test_a_flag_meets_the_command_of_the_playbook(tmp_path: Path) -> None:
 
 
 def test_a_default_stands_where_nothing_was_said(tmp_path: Path) -> None:
-    assert "--rate=0.1" in plan(tmp_path).workload.command
+    assert "--rate=0.10" in plan(tmp_path).workload.command
 
 
 def test_a_zero_and_a_false_are_values(tmp_path: Path) -> None:

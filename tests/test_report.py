@@ -36,6 +36,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "locked": {"workload": "train", "seconds": 0.1},
     "found": {"process": SEEN, "how": "record", "run_of": "20251231-000000-bbbb"},
     "program": {"path": "/opt/v/bin/python3", "prefix": "/opt/v"},
+    "flags": {"kept": {"lr": ["1e-4"]}, "dropped": {"--": ["--x", "--y=a b"]}, "command": ["t", "--lr=1e-4"]},
     "unchanged": {"files": 2, "destination": "/srv/a"},
     "staged": {"files": 2, "changed": ["a.py"], "bytes": 1200, "sent": 600, "seconds": 0.1, "destination": "/srv/a"},
     "verified": {"files": 1, "interpreter": "/usr/bin/python3", "version": "3.11.2", "seconds": 0.1},
@@ -318,3 +319,16 @@ def test_a_stream_that_cannot_say_it_ends_no_run(more: dict[str, str]) -> None:
     done = subprocess.run(argv, capture_output=True, env=environment(**more), check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"ct200: rolled back" in done.stdout
+
+
+# --- flags of the last launch
+
+
+def test_what_is_dropped_of_the_last_launch_comes_before_what_is_kept() -> None:
+    said = shown(event("flags"))
+    assert "dropped --x '--y=a b', which the last launch had" in said
+    assert said.index("dropped") < said.index("kept --lr 1e-4, from the last launch")
+
+
+def test_a_last_launch_without_flags_has_none_to_keep() -> None:
+    assert "the last launch had none to keep" in shown(event("flags", kept={}, dropped={}))

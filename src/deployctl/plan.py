@@ -6,11 +6,11 @@ Both are pure data: `bind` reads files of the controller, `compile_job` reads no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from deployctl import flags
 from deployctl.events import new_run
+from deployctl.flags.asked import Asked, Settled, Texts
 from deployctl.inventory import TargetSpec
 from deployctl.playbook import LoadedPlaybook
 from deployctl.steps.base import Operation, Operations, Setting, Step
@@ -30,7 +30,8 @@ class Plan:
     setting: Setting
     steps: tuple[Step, ...]
     gathered: tuple[Any, ...]
-    flags: Mapping[str, Any]
+    asked: Asked
+    settled: Settled
     unless_running: bool = False  # a workload that runs is left alone, and that is well
 
     @property
@@ -43,6 +44,19 @@ class Plan:
         """The workload, its command with the new flags."""
         return self.setting.workload
 
+    @property
+    def flags(self) -> Mapping[str, Any]:
+        """The values in force, by the flags' names."""
+        return self.settled.values
+
+    def knowing(self, last: Texts) -> Plan:
+        """The plan with what the last launch remembered of its flags. Raises RefusedError for a kept value that is allowed no more."""
+        settled = self.asked.settle(last)
+        workload = replace(
+            self.workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last
+        )
+        return replace(self, setting=replace(self.setting, workload=workload), settled=settled)
+
     def describe(self) -> dict[str, Any]:
         """The plan as data, for `--plan` and for JSON."""
         return {
@@ -50,31 +64,36 @@ class Plan:
             "target": self.target.name,
             "workload": self.workload.as_data(),
             "flags": dict(self.flags),
+            "kept": self.settled.kept,
+            "dropped": self.settled.dropped,
             "steps": [step.describe() for step in self.steps],
         }
 
 
 def bind(
-    playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = (), only: Sequence[str] = ()
-) -> Plan:
-    """Binds a playbook. `values` are parsed flag values by name, `extra` the words after `--`. Raises WordsError or RefusedError.
+    playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any], extra: Sequence[str] = (), unset: Sequence[str] = (),
+    keep: bool = False, only: Sequence[str] = (),
+) -> Plan:  # fmt: skip
+    """Binds a playbook. Raises WordsError or RefusedError.
 
-    only: the words of the steps that are taken (STOP or START), all of them without it. A stop alone is not undone: it was asked for.
+    values are parsed flag values by name, `extra` the words after `--`, `unset` the names of flags to take away; `keep`: flags that are
+    not given have the values of the last launch, once they are known (`Plan.knowing`). only: the words of the steps that are taken (STOP
+    or START), all of them without it. A stop alone is not undone: it was asked for.
     """
     model = playbook.model
-    declared = {flag.name: flag for flag in playbook.flags}
-    chosen = {name: values.get(name, flag.default) for name, flag in declared.items()}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    command = flags.merge(tuple(model.workload.command), [(declared[name], value) for name, value in given.items()], tuple(extra))
+    command = tuple(model.workload.command)
+    asked = Asked(command, dict(model.workload.environment), playbook.shape, values, tuple(extra), tuple(unset), keep)
+    settled = asked.settle()
     stop = next((step for step in model.steps if isinstance(step, Stop)), None)
     workload = Workload(
         name=model.workload.name,
         directory=model.workload.directory,
-        command=command,
+        command=settled.command,
         log=model.workload.log,
         match=playbook.match,
-        environment=dict(model.workload.environment),
+        environment=settled.environment,
         user=model.workload.user,
+        flags=settled.remembered,
     )
     setting = Setting(
         run=new_run(),
@@ -85,7 +104,7 @@ def bind(
     )
     steps = tuple(step for step in model.steps if not only or step.word in only)
     gathered = tuple(step.gather(setting) for step in steps)
-    return Plan(playbook.name, target, setting, steps, gathered, given, unless_running=only == START)
+    return Plan(playbook.name, target, setting, steps, gathered, asked, settled, unless_running=only == START)
 
 
 def compile_job(plan: Plan, pieces: Sequence[Any], who: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from deployctl.document import Document, fit
 from deployctl.document import load as load_document
 from deployctl.errors import WordsError, suggestion
 from deployctl.fields import AbsolutePath, Filled, Model, Name, Text, carried
-from deployctl.flags import Flag, declare
+from deployctl.flags import Flag, Shape, declare, look_at_all
 from deployctl.steps.base import Step
 from deployctl.steps.registry import KINDS
 
@@ -78,18 +78,30 @@ class WorkloadModel(Model):
     match: Match | None = None
     environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
     user: Filled | None = None
+    program: Text = ""
+    subcommand: Text = ""
+    style: Literal["option", "keyval"] = "option"
+    wrapper_flags: tuple[Text, ...] = ()
 
 
 class FlagModel(Model):
-    """A flag of the workload that may be set on the command line. `option` is its spelling there, where it is not `--name`."""
+    """A flag of the workload that may be set on the command line (docs/flags.md). `declare` looks at what the types here let pass."""
 
     type: Literal["int", "float", "str", "bool", "choice", "path", "duration"] = "str"
     help: Text = ""
     min: Text | None = None
     max: Text | None = None
     choices: tuple[Text, ...] | None = None
-    default: Text | None = None
+    default: Text | tuple[Text, ...] | None = None
     option: Text | None = None
+    spelling: Text | None = None
+    also: tuple[Text, ...] = ()
+    off: Text | None = None
+    repeat: Literal["once", "replace", "append"] = "once"
+    nargs: Text | None = None
+    env: Text | None = None
+    style: Literal["option", "keyval"] | None = None
+    subcommand: Text | None = None
 
 
 class Playbook(Model):
@@ -118,6 +130,12 @@ class LoadedPlaybook:
         match = self.model.workload.match
         return match.model_dump(exclude_none=True) if isinstance(match, MatchModel) else match
 
+    @property
+    def shape(self) -> Shape:
+        """What the playbook says of its command line."""
+        workload = self.model.workload
+        return Shape(self.flags, workload.wrapper_flags, workload.program, workload.subcommand, workload.style)
+
 
 def load(path: Path) -> LoadedPlaybook:
     """The playbook of a file, whole and without contradictions. Raises WordsError, with file and line."""
@@ -127,6 +145,7 @@ def load(path: Path) -> LoadedPlaybook:
         fit(document, Playbook)  # says what is wrong
     head = fit(document, Playbook, value={**document.data, "steps": ()})
     flags = tuple(_flag(document, name) for name in head.flags)
+    _look_at_flags(document, head.workload, flags)
     model = head.model_copy(update={"steps": tuple(_step(document, index) for index in range(len(items)))})
     _look_at_steps(document, model)
     return LoadedPlaybook(path.stem, path, document, model, flags)
@@ -137,6 +156,27 @@ def _flag(document: Document, name: str) -> Flag:
         return declare(name, document.part("flags", name))
     except WordsError as error:
         raise document.placed(WordsError(f"flags: {name}: {error.what}", todo=error.todo), "flags", name) from error
+
+
+def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Flag, ...]) -> None:
+    """Raises WordsError for flags that cannot stand together, or that the command has no place for."""
+    try:
+        look_at_all(flags)
+    except WordsError as error:
+        raise document.placed(WordsError(f"flags: {error.where}: {error.what}", todo=error.todo), "flags", error.where) from error
+    names = [flag.name for flag in flags]
+    for index, name in enumerate(workload.wrapper_flags):
+        if name not in names:
+            where = document.where("workload", "wrapper_flags", index)
+            raise WordsError(f"'{name}' is no flag of the playbook", where=where, todo=suggestion(name, names) or "declare it in 'flags'")
+    if workload.program and workload.program not in workload.command:
+        where = document.where("workload", "program")
+        raise WordsError(f"the command has no word '{workload.program}'", where=where, todo="name the one before the flags")
+    keyval = workload.style == "keyval"
+    for flag in flags:
+        if flag.several and keyval and flag.style is None and not flag.env and flag.name not in workload.wrapper_flags:
+            what = f"flags: {flag.name}: a key=value has one value"
+            raise WordsError(what, where=document.where("flags", flag.name), todo="write a list as its text: '[a,b]'")
 
 
 def _step(document: Document, index: int) -> Step:

@@ -13,6 +13,7 @@ from typing import Any
 
 from deployctl.errors import BusyError, DeployError, DetachedError, InterruptedRunError, TransportError
 from deployctl.events import Event, Sink, event
+from deployctl.flags.changes import Change, compare
 from deployctl.inventory import TargetSpec
 from deployctl.plan import Plan, compile_job
 from deployctl.steps.base import Opened
@@ -57,6 +58,7 @@ class Preview:
     steps: tuple[dict[str, Any], ...]
     holder: dict[str, Any] | None
     problems: tuple[DeployError, ...]
+    changes: tuple[Change, ...] = ()  # of the command line, against the running one
 
     @property
     def status(self) -> int:
@@ -83,7 +85,7 @@ def run(plan: Plan, connections: Connections, emit: Sink, patience: float = 0.0)
     try:
         with _session(plan, connections) as session:
             try:
-                pieces = _prepare(plan, session, record, patience)
+                plan, pieces = _prepare(plan, session, record, patience)
                 return _cut_over(plan, session, record, pieces) if pieces is not None else _leave_alone(session, record)
             except DeployError as error:
                 status = _say_no(record, error)
@@ -98,6 +100,7 @@ def preview(plan: Plan, connections: Connections) -> Preview:
     with _session(plan, connections) as session:
         answer = session.ask("look", workload=plan.workload.as_data())
         opened = _opened(answer)
+        plan = plan.knowing(answer["flags"])
         steps: list[dict[str, Any]] = []
         problems: list[DeployError] = []
         for step, gathered in zip(plan.steps, plan.gathered, strict=True):
@@ -111,7 +114,12 @@ def preview(plan: Plan, connections: Connections) -> Preview:
         holder = answer["holder"]
         if holder:
             problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))
-        return Preview(plan.describe(), answer, tuple(steps), holder, tuple(problems))
+        return Preview(plan.describe(), answer, tuple(steps), holder, tuple(problems), _changes(plan, answer["process"]))
+
+
+def _changes(plan: Plan, process: dict[str, Any] | None) -> tuple[Change, ...]:
+    """What becomes of the running command line."""
+    return tuple(compare(process["argv"], plan.workload.command, plan.asked.shape)) if process else ()
 
 
 def open_session(target: TargetSpec, connections: Connections) -> Session:
@@ -135,8 +143,11 @@ def _interruptible(phase: str) -> Iterator[None]:
         raise DetachedError("interrupted; the job goes on in the target", todo="`deployctl attach` follows it again") from error
 
 
-def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> list[Any] | None:
-    """Locks, looks, and lets each step prepare; returns their pieces of Facts, or None when the workload is to be left alone."""
+def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> tuple[Plan, list[Any] | None]:
+    """Locks, looks, and lets each step prepare; returns the plan, which knows the last launch now, and their pieces of Facts.
+
+    No pieces: the workload is to be left alone.
+    """
     with _interruptible("prepare"):
         began = time.monotonic()
         hello = session.hello
@@ -149,12 +160,14 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
         if "process" not in opened.faults:
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
         if plan.unless_running and answer["process"] is not None:
-            return None
+            return plan, None
+        plan = plan.knowing(answer["flags"])
+        if plan.asked.keep or plan.settled.dropped:
+            record("flags", kept=plan.settled.kept, dropped=plan.settled.dropped, command=plan.workload.command)
         for step in plan.steps:
             step.admit(plan.setting, opened, record)
-        return [
-            step.prepare(gathered, session, plan.setting, opened, record) for step, gathered in zip(plan.steps, plan.gathered, strict=True)
-        ]
+        pieces = zip(plan.steps, plan.gathered, strict=True)
+        return plan, [step.prepare(gathered, session, plan.setting, opened, record) for step, gathered in pieces]
 
 
 def _open(plan: Plan, session: Session, record: Recorder, patience: float) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ class Workload:
     match: Any = None
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
+    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the launch remembers: by name, as they were written
+    flags_before: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the last launch remembered
 
     def as_data(self) -> dict[str, Any]:
         """The workload as the agent reads it."""
@@ -49,4 +51,6 @@ class Workload:
             "match": self.match,
             "environment": dict(self.environment),
             "user": self.user,
+            "flags": {name: list(texts) for name, texts in self.flags.items()},
+            "flags_before": {name: list(texts) for name, texts in self.flags_before.items()},
         }

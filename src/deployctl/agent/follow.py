@@ -21,8 +21,9 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     request: job (docs/architecture.md section 4). What the session saw of the running process goes into the job's own file.
     """
     assert session.events is not None
-    kept = ("workload", "before", "capture", "record", "samples")
-    seen = {name: getattr(session, name) for name in kept}
+    kept = ("before", "capture", "record", "samples")
+    workload = dict(request["job"]["workload"], match=session.workload["match"])
+    seen = dict({name: getattr(session, name) for name in kept}, workload=workload)
     spec = dict(request["job"], target=session.target, **seen)
     state.write_json(session.home.job(session.run), spec, private=True)
     return {"status": lead(session, spec)}

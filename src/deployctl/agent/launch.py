@@ -43,14 +43,14 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
             raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
-        _write_down(job, start, found["pid"], _offset_of(job, start.log))  # an earlier life of this job started it
+        _write_down(job, start, operation["as"], found["pid"], _offset_of(job, start.log))  # an earlier life of this job started it
         return
     handle, offset = _open_log(job, start)
     try:
         pid = spawn(job, start, handle)
     finally:
         os.close(handle)
-    _write_down(job, start, pid, offset)
+    _write_down(job, start, operation["as"], pid, offset)
 
 
 def new(job: Any, operation: Dict[str, Any]) -> Start:
@@ -202,14 +202,16 @@ def _weigh(start: Start) -> None:
             pass
 
 
-def _write_down(job: Any, start: Start, pid: int, offset: int) -> None:
-    """The record of what runs now, before anybody hears of it."""
+def _write_down(job: Any, start: Start, which: str, pid: int, offset: int) -> None:
+    """The record of what runs now, before anybody hears of it. flags: by name, as they were written (docs/flags.md)."""
+    flags = job.workload.get("flags" if which == "new" else "flags_before", {})
     seen = procfs.look(pid) or {"pid": pid, "started": None, "boot": None}
     job.launched, job.launched_argv, job.started_at = seen, start.argv, time.time()
     record = {
         "version": state.VERSION, "workload": job.workload["name"], "run": job.run, "pid": pid, "started": seen["started"],
         "boot": seen["boot"], "argv": start.argv, "directory": start.directory, "environment": sorted(start.environment),
         "log": start.log, "log_offset": offset, "at": round(job.started_at, 3), "who": job.spec["who"],
+        "flags": flags,
     }  # fmt: skip
     job.keep(job.home.record, record)
     job.record = record

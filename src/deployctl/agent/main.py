@@ -21,6 +21,7 @@ OPERATIONS = {
     "stage": ("stage", "stage"),
     "verify": ("verify", "verify"),
     "status": ("status", "status"),
+    "adopt": ("adopt", "adopt"),
     "job": ("follow", "job"),
     "finish": ("follow", "finish"),
     "resume": ("follow", "resume"),

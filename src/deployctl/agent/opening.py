@@ -39,10 +39,10 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "faults"}: what could not be found out is in faults, by name.
+    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "flags", "faults"}: what is unknown is in faults.
 
     process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
-    start it again (respawn.supervisor); both null when it does not run.
+    start it again (respawn.supervisor); both null when it does not run; flags are what the last launch remembered of them.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -66,6 +66,7 @@ def facts(session: Any) -> Facts:
         "respawn": respawn.supervisor(top) if top and not recorded else None,
         "program": session.program.as_dict() if session.program else None,
         "old_program": old.as_dict() if old else None,
+        "flags": (session.record or {}).get("flags") or {},
         "faults": faults,
     }
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from deployctl import flags, playbooks
-from deployctl.errors import WordsError
+from deployctl import document, flags, playbooks
+from deployctl.errors import WordsError, suggestion
 from deployctl.flags import Flag
 
 PANEL = "Flags of the workload"
@@ -22,8 +22,10 @@ OWN = {
     "quiet": (bool, typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")),
     "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run's lock, for example 10m.")),
     "as_json": (bool, typer.Option("--json", help="Print the events as JSON lines.")),
+    "keep": (bool, typer.Option("--keep-flags", help="Flags that are not given have the values of the last launch.")),
+    "unset": (list[str] | None, typer.Option("--unset", metavar="FLAG", help="Take a flag away; may be given several times.")),
 }  # deployctl's own options: parameter -> type, option
-OPTIONS = ("plan", "quiet", "wait", "json", "help")
+OPTIONS = ("plan", "quiet", "wait", "json", "keep-flags", "unset", "help")
 
 
 def register(app: typer.Typer, environment: Mapping[str, str], cwd: Path, extra: tuple[str, ...], taken: set[str]) -> list[Path]:
@@ -52,24 +54,50 @@ def plain(text: str) -> str:
 
 
 def _command(path: Path, peek: playbooks.Peek, environment: Mapping[str, str], cwd: Path, extra: tuple[str, ...]) -> Callable[..., int]:
-    declared = {f"flag_{number}": flag for number, flag in enumerate(flags.declared(peek.flags)) if flag.name not in OPTIONS}
-    clash = [name for name in peek.flags if name in OPTIONS]
+    all_flags = flags.declared(peek.flags)
+    declared = {f"flag_{number}": flag for number, flag in enumerate(all_flags) if not _taken(flag)}
+    clash = [flag for flag in all_flags if _taken(flag)]
 
     def call(**given: Any) -> int:
-        if clash:
-            raise WordsError(f"the flag '{clash[0]}' has the name of an option of deployctl", where=str(path), todo="give it another name")
         from deployctl.cli import run
 
-        values = {flag.name: _value(flag, given[parameter]) for parameter, flag in declared.items() if given[parameter] is not None}
-        own = {parameter: given[parameter] for parameter in OWN}
+        if clash:
+            raise _clash(path, clash[0])
+        values = {flag.name: _value(flag, given[parameter]) for parameter, flag in declared.items() if given[parameter] not in (None, [])}
+        own = {parameter: given[parameter] for parameter in OWN} | {"unset": _unset(given["unset"] or [], values, all_flags)}
         return run.playbook(path, given["targets"], values, extra, environment, cwd, **own)
 
     call.__signature__ = inspect.Signature([_targets(), *(_option(*item) for item in declared.items()), *_own()])  # type: ignore[attr-defined]
     return call
 
 
+def _taken(flag: Flag) -> bool:
+    """Whether an option of the flag would be one of deployctl's own."""
+    return flag.called in OPTIONS or (flag.type == "bool" and f"no-{flag.called}" in OPTIONS)
+
+
+def _clash(path: Path, flag: Flag) -> WordsError:
+    """What is said of a flag with the name of an option of deployctl's, with its line."""
+    where = document.load(path).where("flags", flag.name)
+    todo = f"give it another one here, for example 'option: train-{flag.called}'; the program's own stays '--{flag.name}'"
+    return WordsError(f"flags: {flag.name}: '--{flag.called}' is an option of deployctl's own", where=where, todo=todo)
+
+
 def _value(flag: Flag, given: Any) -> Any:
-    return given if flag.type == "bool" else flag.parse(given)
+    if flag.type == "bool":
+        return given
+    return flag.read(given if flag.several else [given])
+
+
+def _unset(named: list[str], values: Mapping[str, Any], known: tuple[Flag, ...]) -> tuple[str, ...]:
+    """The names of the flags to take away. Raises WordsError for one that is not declared, or given in the same breath."""
+    names = {flag.called: flag.name for flag in known} | {flag.name: flag.name for flag in known}
+    for word in named:
+        if word.lstrip("-") not in names:
+            raise WordsError(f"'{word}' is no flag of the playbook", where="--unset", todo=suggestion(word.lstrip("-"), names))
+        if names[word.lstrip("-")] in values:
+            raise WordsError(f"'{word}' is given and unset", where="--unset", todo="do one of the two")
+    return tuple(names[word.lstrip("-")] for word in named)
 
 
 def _targets() -> inspect.Parameter:
@@ -81,10 +109,11 @@ def _option(parameter: str, flag: Flag) -> inspect.Parameter:
     """The option of a flag. Text becomes a value in Flag.parse, so the option takes text; its metavar tells the type."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     if flag.type == "bool":
-        option = typer.Option(f"--{flag.name}/--no-{flag.name}", help=plain(flag.help), rich_help_panel=PANEL, show_default=False)
+        option = typer.Option(f"--{flag.called}/--no-{flag.called}", help=plain(_help(flag)), rich_help_panel=PANEL, show_default=False)
         return inspect.Parameter(parameter, keyword, default=None, annotation=Annotated[bool | None, option])
-    option = typer.Option(f"--{flag.name}", help=plain(_help(flag)), metavar=_metavar(flag), rich_help_panel=PANEL, show_default=False)
-    return inspect.Parameter(parameter, keyword, default=None, annotation=Annotated[str | None, option])
+    option = typer.Option(f"--{flag.called}", help=plain(_help(flag)), metavar=_metavar(flag), rich_help_panel=PANEL, show_default=False)
+    kind = list[str] | None if flag.several else str | None
+    return inspect.Parameter(parameter, keyword, default=None, annotation=Annotated[kind, option])
 
 
 def _metavar(flag: Flag) -> str:
@@ -97,7 +126,9 @@ def _help(flag: Flag) -> str:
     if flag.min is not None or flag.max is not None:
         notes.append(f"{'' if flag.min is None else f'{flag.min:g}'}..{'' if flag.max is None else f'{flag.max:g}'}")
     if flag.default is not None:
-        notes.append(f"default {flag.default:g}s" if flag.type == "duration" else f"default {flag.default}")
+        notes.append(f"default {' '.join(flag.written(flag.default))}")
+    if flag.several:
+        notes.append("once for each value")
     return f"{flag.help} [{'; '.join(notes)}]".strip() if notes else flag.help
 
 

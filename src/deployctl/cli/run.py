@@ -24,12 +24,12 @@ from deployctl.values import duration
 
 def playbook(
     path: Path, targets: Sequence[str], values: Mapping[str, Any], extra: tuple[str, ...], environment: Mapping[str, str], cwd: Path,
-    *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
+    *, plan: bool, quiet: bool, wait: str | None, as_json: bool, keep: bool, unset: Sequence[str],
 ) -> int:  # fmt: skip
     """The exit status of a playbook on its targets. Every word is checked before anything is contacted. Raises DeployError."""
     loaded = playbook_file.load(path)
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
-    bound = [bind(loaded, target, values, extra) for target in hosts.select(targets)]
+    bound = [bind(loaded, target, values, extra, unset, keep) for target in hosts.select(targets)]
     return plans(bound, plan=plan, quiet=quiet, wait=wait, as_json=as_json)
 
 
@@ -70,4 +70,6 @@ def _preview(bound: Sequence[Plan], json_lines: bool) -> int:
 
 def _as_data(seen: Preview) -> dict[str, Any]:
     problems = [{"what": problem.what, "where": problem.where, "todo": problem.todo} for problem in seen.problems]
-    return {**seen.plan, "steps": list(seen.steps), "found": seen.found, "holder": seen.holder, "problems": problems, "status": seen.status}
+    changes = [change.as_data() for change in seen.changes]
+    found = {"steps": list(seen.steps), "found": seen.found, "changes": changes, "holder": seen.holder}
+    return {**seen.plan, **found, "problems": problems, "status": seen.status}

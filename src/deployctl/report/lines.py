@@ -7,7 +7,7 @@ from collections.abc import Callable
 from deployctl.events import Event
 from deployctl.report import faults, stops
 from deployctl.report.line import Line
-from deployctl.report.text import command, count, process, safe
+from deployctl.report.text import command, count, process, remembered, safe
 from deployctl.values import show_duration, show_size
 
 LONGEST = 8000  # characters of a line
@@ -39,6 +39,13 @@ def _found(event: Event) -> Line:
 def _program(event: Event) -> Line:
     prefix = f", environment {safe(event['prefix'])}" if event.get("prefix") else ""
     return Line("program", f"{safe(event['path'])}{prefix}")
+
+
+def _flags(event: Event) -> Line:
+    kept = [f"kept {line}, from the last launch" for line in remembered(event["kept"])]
+    dropped = [f"dropped {line}, which the last launch had" for line in remembered(event["dropped"])]
+    first, *more = [*dropped, *kept] or ["the last launch had none to keep"]
+    return Line("flags", first, "note", tuple(more))
 
 
 def _unchanged(event: Event) -> Line:
@@ -140,8 +147,9 @@ def _end(event: Event) -> Line:
 
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
-    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
-    "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
+    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
+    "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live,
+    "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
 }  # fmt: skip

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
+from deployctl.flags.changes import Change
 from deployctl.report import faults
-from deployctl.report.text import command, count, holder, process, safe
+from deployctl.report.text import command, count, holder, process, remembered, safe
 from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
 
@@ -18,6 +21,8 @@ def lines(preview: Preview) -> list[str]:
         f"plan: {plan['playbook']} of {workload['name']} on {plan['target']}; nothing is changed by this",
         f"  running    {_running(preview.found)}",
         f"  command    {command(workload['command'])}",
+        *_changes(preview.changes),
+        *_dropped(plan),
         f"  directory  {safe(workload['directory'])}",
         *[f"  set        {safe(name)}={safe(text)}" for name, text in workload["environment"].items()],
     ]
@@ -31,6 +36,33 @@ def lines(preview: Preview) -> list[str]:
         found += faults.lines(problem)
     ends = f"end with status {preview.status} before its cut-over" if preview.problems else "go on to its cut-over"
     return [*found, f"a run would {ends}"]
+
+
+SIGNS = {"kept": "=", "changed": "~", "added": "+", "removed": "-"}
+
+
+def _changes(changes: Sequence[Change]) -> list[str]:
+    """The command line against the running one, a line for each change; what is kept between them in one."""
+    if not changes:
+        return []
+    if all(change.how == "kept" for change in changes):
+        return ["  compared   as it runs: no flag differs"]
+    found = ["  compared   with the running one (= kept, ~ changed, + added, - removed):"]
+    for how, group in groupby(changes, lambda change: change.how):
+        if how == "kept":
+            found.append(f"    = {command([word for change in group for word in change.after])}")
+            continue
+        for change in group:
+            was = f"  (was {command(change.before)})" if how == "changed" else ""
+            found.append(f"    {SIGNS[how]} {command(change.after or change.before)}{was}")
+    return found
+
+
+def _dropped(plan: dict[str, Any]) -> list[str]:
+    """What comes of the values that the last launch had."""
+    kept = [f"  kept       {line}, from the last launch" for line in remembered(plan["kept"])]
+    advice = "which the last launch had; give it again, or `--keep-flags`"
+    return kept + [f"  dropped    {line}, {advice}" for line in remembered(plan["dropped"])]
 
 
 def _running(found: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deployctl.values import show_duration
@@ -53,6 +53,11 @@ def process(seen: dict[str, Any]) -> str:
     """A process in one line: pid, since when, command line."""
     since = f", since {clock(seen['since'])}" if seen.get("since") else ""
     return f"pid {seen['pid']}{since}: {command(seen['argv'])}"
+
+
+def remembered(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Flags as a launch remembers them, one a text: `--lr 1e-4`; undeclared ones as they were written."""
+    return [command(words if name == "--" else [f"--{name}", *words]) for name, words in texts.items()]
 
 
 def holder(held: dict[str, Any]) -> str:
