@@ -40,6 +40,8 @@ EVENTS: dict[str, dict[str, Any]] = {
     "staged": {"files": 2, "changed": ["a.py"], "bytes": 1200, "sent": 600, "seconds": 0.1, "destination": "/srv/a"},
     "verified": {"files": 1, "interpreter": "/usr/bin/python3", "version": "3.11.2", "seconds": 0.1},
     "busy": {"why": "bob@lab holds the workload", "patience": 60.0},
+    "moved": {"container": 200, "node": "pve2", "host": "pve2"},
+    "started": {"container": 200, "seconds": 2.5},
     "unfinished": {"left": "20251231-000000-bbbb", "op": "stop", "list": "do"},
     "cutover": {"job_pid": 43, "started": 5, "boot": "x", "again": False},
     "job-died": {"job_pid": 43, "life": 1},

@@ -6,18 +6,20 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from deployctl.errors import BusyError, DeployError, DetachedError, InterruptedRunError, TransportError
+from deployctl.errors import BusyError, DeployError, DetachedError, DownError, InterruptedRunError, TransportError
 from deployctl.events import Event, Sink, event
 from deployctl.inventory import TargetSpec
 from deployctl.plan import Plan, compile_job
 from deployctl.steps.base import Opened
 from deployctl.target import Session
 from deployctl.transports.connect import Connections
+from deployctl.transports.container import Container
+from deployctl.transports.proxmox import Facts
 
 BUSY_LOOK = 1.0  # seconds between two tries to get a lock that another run holds
 OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
@@ -25,6 +27,7 @@ OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
     (TransportError, "unreachable"),
     (InterruptedRunError, "interrupted"),
     (DetachedError, "detached"),
+    (DownError, "down"),
 )
 
 
@@ -73,18 +76,18 @@ def who() -> dict[str, Any]:
     return {"user": user, "host": platform.node(), "pid": os.getpid()}
 
 
-def run(plan: Plan, connections: Connections, emit: Sink, patience: float = 0.0) -> int:
+def run(plan: Plan, connections: Connections, emit: Sink, patience: float | None = None) -> int:
     """Runs the plan to its end and returns its exit status; the last event is always `end`, on the screen as in the target.
 
-    patience: seconds to wait for another run's lock.
+    patience: seconds to wait for another run's lock or a container's; None: not for the one, a little for the other.
     """
     record = Recorder(plan.run, plan.target.name, emit)
     record("begin", playbook=plan.playbook, workload=plan.workload.name, flags=dict(plan.flags), who=who(), target_kind=plan.target.kind)
     try:
-        with _session(plan, connections) as session:
+        with _session(plan, connections, lambda container: container.ready(patience, record)) as session:
             try:
-                pieces = _prepare(plan, session, record, patience)
-                return _cut_over(plan, session, record, pieces)
+                pieces = _prepare(plan, session, record, patience or 0.0)
+                return _cut_over(plan, session, record, pieces, patience)
             except DeployError as error:
                 status = _say_no(record, error)
                 session.bid_farewell(record.take())
@@ -108,20 +111,24 @@ def preview(plan: Plan, connections: Connections) -> Preview:
                 steps.append(step.describe())
                 if str(error) not in map(str, problems):  # two steps may miss the same thing
                     problems.append(error)
+        if session.container and session.seen and session.seen.lock:
+            problems.append(session.container.busy(session.seen))
         holder = answer["holder"]
         if holder:
             problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))
         return Preview(plan.describe(), answer, tuple(steps), holder, tuple(problems))
 
 
-def open_session(target: TargetSpec, connections: Connections) -> Session:
-    """The talk with a target's agent. Raises DeployError where there can be none."""
-    return Session(target.name, connections.transport(target), target.python, target.state)
+def open_session(target: TargetSpec, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Session:
+    """The talk with a target's agent; `look` decides whether a container may be entered. Raises DeployError where there can be none."""
+    transport = connections.transport(target)
+    seen = look(transport.container) if transport.container else None
+    return Session(target.name, transport, target.python, target.state, seen)
 
 
 @contextmanager
-def _session(plan: Plan, connections: Connections) -> Iterator[Session]:
-    with _interruptible("prepare"), open_session(plan.target, connections) as session:
+def _session(plan: Plan, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Iterator[Session]:
+    with _interruptible("prepare"), open_session(plan.target, connections, look) as session:
         yield session
 
 
@@ -196,8 +203,11 @@ def tell(events: Generator[Event, None, dict[str, Any]], emit: Sink, to_the_end:
             return 4, {}
 
 
-def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any]) -> int:
+def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any], patience: float | None) -> int:
     job = compile_job(plan, pieces, who())
+    if job["do"] and session.container and session.seen:
+        with _interruptible("prepare"):
+            session.container.still(session.seen, patience, record)
     record.phase = "report"
     if not job["do"]:
         record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)

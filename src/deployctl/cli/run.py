@@ -26,14 +26,14 @@ def playbook(
     *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """The exit status of a playbook on its targets. Every word is checked before anything is contacted. Raises DeployError."""
-    patience = duration(wait) if wait else 0.0
+    patience = duration(wait) if wait else None
     loaded = playbook_file.load(path)
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     bound = [bind(loaded, target, values, extra) for target in hosts.select(targets)]
     return _preview(bound, as_json) if plan else _run(bound, quiet, as_json, patience)
 
 
-def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool, patience: float) -> int:
+def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool, patience: float | None) -> int:
     journal = Journal()
     show: Sink = as_json if json_lines else Quiet() if quiet else Screen()
 

@@ -163,6 +163,14 @@ def _busy(event: Event) -> Line:
     return Line("waits", f"{safe(event['why'])}; waits up to {show_duration(event['patience'])}", "note")
 
 
+def _moved(event: Event) -> Line:
+    return Line("moved", f"container {event['container']} is on node {safe(event['node'])} now; followed to {safe(event['host'])}", "note")
+
+
+def _started(event: Event) -> Line:
+    return Line("started", f"container {event['container']}, after {show_duration(event['seconds'])}", "note")
+
+
 ENDS = {
     "cancelled": "cancelled: what ran before runs",
     "lingering": "the old process still runs and the job lingers; nothing new was started yet",
@@ -205,6 +213,7 @@ SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "lingering": _lingering, "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
+    "moved": _moved, "started": _started,
 }  # fmt: skip
 
 
