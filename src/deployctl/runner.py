@@ -100,7 +100,7 @@ def preview(plan: Plan, connections: Connections) -> Preview:
     """Looks at the target without lock or staging. Raises DeployError where it cannot be looked at."""
     with _session(plan, connections) as session:
         answer = session.ask("look", workload=plan.workload.as_data())
-        opened = _opened(answer)
+        opened = _opened(answer, session)
         steps: list[dict[str, Any]] = []
         problems: list[DeployError] = []
         for step, gathered in zip(plan.steps, plan.gathered, strict=True):
@@ -152,7 +152,7 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
         record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
         if answer.get("unfinished"):
             answer = _finish(session, record, answer["unfinished"])
-        opened = _opened(answer)
+        opened = _opened(answer, session)
         if "process" not in opened.faults:
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
         for step in plan.steps:
@@ -208,20 +208,34 @@ def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any],
     if job["do"] and session.container and session.seen:
         with _interruptible("prepare"):
             session.container.still(session.seen, patience, record)
+            for step in plan.steps:
+                step.seal(session.container, plan.setting, record)
     record.phase = "report"
     if not job["do"]:
         record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)
         session.bid_farewell(record.take())
         return 0
     with _interruptible("cutover"):
-        status, answer = tell(session.follow("job", job=job, events=record.take()), record.emit)
+        status, answer = tell(session.follow("job", job=job, events=record.take()), _settled(plan, session, record))
         if not answer:  # the job lingers; its own end comes later, in the target
             record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
         return status
 
 
-def _opened(answer: dict[str, Any]) -> Opened:
-    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"])
+def _settled(plan: Plan, session: Session, record: Recorder) -> Sink:
+    """Passes events on; before the end of a run that succeeded each step has its last word."""
+
+    def emit(told: Event) -> None:
+        if told["what"] == "end" and told["status"] == 0 and session.container:
+            for step in plan.steps:
+                step.after(session.container, plan.setting, record)
+        record.emit(told)
+
+    return emit
+
+
+def _opened(answer: dict[str, Any], session: Session) -> Opened:
+    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"], session.seen)
 
 
 def _say_no(record: Recorder, error: DeployError) -> int:

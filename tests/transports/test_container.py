@@ -90,6 +90,8 @@ class TestFacts:
 
     def test_snapshots_are_not_taken_for_keys(self, spare: Lab, host: Ssh) -> None:
         spare.host.call("pct", "snapshot", "202", "one", "--description", "lock: me")
+        with spare.configuration(202).open("a") as file:
+            file.write("\n[two]\nsnapstate: delete\nsnaptime: 1700000000\n\n[pve:pending]\nmemory: 1024\n")
         with spare.config(202, lock="backup"):
             found = proxmox.facts(host, 202)
         assert ([snapshot.name for snapshot in found.snapshots], found.lock, found.config["parent"]) == (["one"], "backup", "one")

@@ -171,6 +171,21 @@ def _started(event: Event) -> Line:
     return Line("started", f"container {event['container']}, after {show_duration(event['seconds'])}", "note")
 
 
+def _snapshot(event: Event) -> Line:
+    back = f"`pct rollback {event['container']} {safe(event['name'])}` on its host goes back to it: a person's decision, all since is lost"
+    return Line("snapshot", f"{safe(event['name'])} after {show_duration(event['seconds'])}", more=(back,))
+
+
+def _snapshot_skipped(event: Event) -> Line:
+    return Line("snapshot", f"none: {safe(event['why'])}", "bad")
+
+
+def _pruned(event: Event) -> Line:
+    trouble = f"not all old ones could be removed: {safe(event['trouble'])}" if event.get("trouble") else ""
+    text = f"{count(len(event['names']), 'old one')} removed, the newest {event['keep']} kept"
+    return Line("snapshot", trouble or text, "bad" if trouble else "plain")
+
+
 ENDS = {
     "cancelled": "cancelled: what ran before runs",
     "lingering": "the old process still runs and the job lingers; nothing new was started yet",
@@ -214,6 +229,7 @@ SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "lingering": _lingering, "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
     "moved": _moved, "started": _started,
+    "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,
 }  # fmt: skip
 
 

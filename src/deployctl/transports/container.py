@@ -81,6 +81,23 @@ class Container:
             return GoneError(f"{what}was stopped{by}", where=self.name, todo=f"start it with `pct start {self.vmid}` on {self.host.name}")
         return GoneError(f"{what}was restarted", where=self.name, todo="see what runs there now") if now.init != before.init else None
 
+    def snapshot(self, name: str, description: str) -> None:
+        """Makes a snapshot; a running container is frozen for a moment. Raises RefusedError where there can be none, else DeployError."""
+        self._must("snapshot", name, "--description", description)
+
+    def snapshots(self) -> tuple[str, ...]:
+        """The names of its snapshots, the oldest first. Raises TransportError."""
+        return tuple(snapshot.name for snapshot in sorted(self.facts().snapshots, key=lambda snapshot: snapshot.made))
+
+    def drop(self, snapshot: str) -> None:
+        """Removes a snapshot. Raises DeployError."""
+        self._must("delsnapshot", snapshot)
+
+    def _must(self, command: str, *rest: str) -> None:
+        done = self.act(command, str(self.vmid), *rest)
+        if done.status:
+            raise self.failure(done, f"{command} {self.vmid} {rest[0]}")
+
     def act(self, *words: str, within: float = ACT_WITHIN) -> Done:
         """Runs a command of pct on it; `words` are what follows `pct`. Its failure is the caller's to judge."""
         return exec(self.host, [*PCT, *words], timeout=within)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from deployctl.errors import BusyError, DeployError, TransportError
+from deployctl.errors import BusyError, DeployError, RefusedError, TransportError
 
 PCT = ("/usr/bin/env", "LC_ALL=C.UTF-8", "/usr/sbin/pct")  # in another locale pct destroys every letter that is not ASCII
 
@@ -36,6 +36,12 @@ WORDS: tuple[tuple[str, type[DeployError], str, str], ...] = (
         TransportError,
         "the cluster file system of {host} is down, so pct does not work",
         "look at `systemctl status pve-cluster` on {host}",
+    ),
+    (
+        r"snapshot feature is not available",
+        RefusedError,
+        "container {ct} can have no snapshot on {host}: its storage has none, or something is bound in",
+        "move its volumes to a storage that has snapshots",
     ),
     (
         r"no quorum\?|unable to open file '/etc/pve/.* Permission denied",

@@ -148,8 +148,8 @@ def _config(text: str) -> tuple[dict[str, str], tuple[Snapshot, ...]]:
             key, colon, value = line.partition(":")
             if colon:
                 sections[name][key.strip()] = value.strip()
-    found = [Snapshot(name, int(keys["snaptime"])) for name, keys in sections.items() if keys.get("snaptime", "").isdigit()]
-    return sections[""], tuple(found)
+    whole = {name: keys["snaptime"] for name, keys in sections.items() if keys.get("snaptime", "").isdigit() and "snapstate" not in keys}
+    return sections[""], tuple(Snapshot(name, int(made)) for name, made in whole.items())
 
 
 def _storages(text: str) -> Iterator[tuple[str, str]]:
