@@ -162,3 +162,12 @@ def test_without_a_hosts_file_the_places_and_the_remedy_are_named(tmp_path, user
     assert str(tmp_path / "hosts.yaml") in caught.value.what
     assert str(user_config / "hosts.yaml") in caught.value.what
     assert "targets: {here: {local: true}}" in caught.value.todo
+
+
+def test_only_a_container_can_be_started(tmp_path: Path) -> None:
+    hosts = "hosts: {pve1: {ssh: pve1}}\ntargets:\n  ct200: {host: pve1, ct: 200, start: true}\n  pve1: {host: pve1%s}\n"
+    (tmp_path / "hosts.yaml").write_text(hosts % "")
+    assert [target.start for target in load(tmp_path / "hosts.yaml").select(["ct200", "pve1"])] == [True, False]
+    (tmp_path / "hosts.yaml").write_text(hosts % ", start: true")
+    with pytest.raises(WordsError, match="'start' has no container"):
+        load(tmp_path / "hosts.yaml")

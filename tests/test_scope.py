@@ -21,6 +21,7 @@ class InUnit:
     """A transport into a transient service unit of a container: what systemd does with a nightly timer, or with a login."""
 
     name = "ct210"
+    container = None
 
     def __init__(self, lab: Lab, *properties: str) -> None:
         unit = ["systemd-run", "--quiet", "--wait", "--pipe", "--collect", *(f"--property={text}" for text in properties)]

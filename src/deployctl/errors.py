@@ -51,6 +51,16 @@ class TransportError(DeployError):
     exit_status = 3
 
 
+class GoneError(TransportError):
+    """The container went away under a session: it was stopped, restarted or moved."""
+
+
+class DownError(DeployError):
+    """Nothing of the workload runs, and nobody is at work to start it."""
+
+    exit_status = 5
+
+
 class BusyError(DeployError):
     """Another run holds the workload's lock, or the container is locked."""
 

@@ -18,8 +18,8 @@ def worst(statuses: Iterable[int]) -> int:
     return min(bad, key=lambda status: WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST), default=0)
 
 
-def run_all(plans: Iterable[Plan], emit: Sink, patience: float = 0.0) -> int:
-    """Runs each plan to its end; an interrupted one ends the series. patience: seconds to wait for another run's lock."""
+def run_all(plans: Iterable[Plan], emit: Sink, patience: float | None = None) -> int:
+    """Runs each plan to its end; an interrupted one ends the series. patience: as for `run`."""
     statuses: list[int] = []
     with Connections() as connections:
         for plan in plans:

@@ -31,7 +31,8 @@ class HostSpec:
 @dataclass(frozen=True)
 class TargetSpec:
     """Where a workload runs. `host` is set for "ct" and "host", `ct` for "ct"; `python` is the interpreter for the agent, `state`
-    the directory of the target's records; None where the agent chooses.
+    the directory of the target's records; None where the agent chooses. A run starts a stopped container where `start` is true;
+    `nodes` are the hosts to which a container that moved may be followed.
     """
 
     name: str
@@ -40,6 +41,8 @@ class TargetSpec:
     ct: int | None
     python: str | None = None
     state: str | None = None
+    start: bool = False
+    nodes: tuple[HostSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class TargetModel(Model):
     local: bool = False
     python: AbsolutePath | None = None
     state: AbsolutePath | None = None
+    start: bool = False
 
 
 class HostsModel(Model):
@@ -124,8 +128,12 @@ def _target(document: Document, name: str, model: TargetModel, hosts: Mapping[st
     if model.host is not None and model.host not in hosts:
         todo = suggestion(model.host, hosts) or "write it into `hosts:`"
         raise WordsError(f"targets: {name}: '{model.host}' is no host", where=document.where("targets", name, "host"), todo=todo)
+    if model.start and model.ct is None:
+        todo = "remove it: only a container can be started"
+        raise WordsError(f"targets: {name}: 'start' has no container", where=document.where("targets", name, "start"), todo=todo)
     kind: Literal["ct", "host", "local"] = "local" if model.local else "host" if model.ct is None else "ct"
-    return TargetSpec(name, kind, hosts[model.host] if model.host else None, model.ct, model.python, model.state)
+    nodes = tuple(hosts.values()) if kind == "ct" else ()
+    return TargetSpec(name, kind, hosts[model.host] if model.host else None, model.ct, model.python, model.state, model.start, nodes)
 
 
 def _look_at_group(document: Document, name: str, members: list[str], targets: Mapping[str, TargetSpec]) -> None:

@@ -6,12 +6,12 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from deployctl.errors import BusyError, DeployError, DetachedError, InterruptedRunError, TransportError
+from deployctl.errors import BusyError, DeployError, DetachedError, DownError, InterruptedRunError, TransportError
 from deployctl.events import Event, Sink, event
 from deployctl.flags.changes import Change, compare
 from deployctl.inventory import TargetSpec
@@ -19,6 +19,8 @@ from deployctl.plan import Plan, compile_job
 from deployctl.steps.base import Opened
 from deployctl.target import Session
 from deployctl.transports.connect import Connections
+from deployctl.transports.container import Container
+from deployctl.transports.proxmox import Facts
 
 BUSY_LOOK = 1.0  # seconds between two tries to get a lock that another run holds
 OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
@@ -26,6 +28,7 @@ OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
     (TransportError, "unreachable"),
     (InterruptedRunError, "interrupted"),
     (DetachedError, "detached"),
+    (DownError, "down"),
 )
 
 
@@ -75,18 +78,18 @@ def who() -> dict[str, Any]:
     return {"user": user, "host": platform.node(), "pid": os.getpid()}
 
 
-def run(plan: Plan, connections: Connections, emit: Sink, patience: float = 0.0) -> int:
+def run(plan: Plan, connections: Connections, emit: Sink, patience: float | None = None) -> int:
     """Runs the plan to its end and returns its exit status; the last event is always `end`, on the screen as in the target.
 
-    patience: seconds to wait for another run's lock.
+    patience: seconds to wait for another run's lock or a container's; None: not for the one, a little for the other.
     """
     record = Recorder(plan.run, plan.target.name, emit)
     record("begin", playbook=plan.playbook, workload=plan.workload.name, flags=dict(plan.flags), who=who(), target_kind=plan.target.kind)
     try:
-        with _session(plan, connections) as session:
+        with _session(plan, connections, lambda container: container.ready(patience, record)) as session:
             try:
-                plan, pieces = _prepare(plan, session, record, patience)
-                return _cut_over(plan, session, record, pieces) if pieces is not None else _leave_alone(session, record)
+                plan, pieces = _prepare(plan, session, record, patience or 0.0)
+                return _cut_over(plan, session, record, pieces, patience) if pieces is not None else _leave_alone(session, record)
             except DeployError as error:
                 status = _say_no(record, error)
                 session.bid_farewell(record.take())
@@ -99,7 +102,7 @@ def preview(plan: Plan, connections: Connections) -> Preview:
     """Looks at the target without lock or staging. Raises DeployError where it cannot be looked at."""
     with _session(plan, connections) as session:
         answer = session.ask("look", workload=plan.workload.as_data())
-        opened = _opened(answer)
+        opened = _opened(answer, session)
         plan = plan.knowing(answer["flags"])
         steps: list[dict[str, Any]] = []
         problems: list[DeployError] = []
@@ -111,6 +114,8 @@ def preview(plan: Plan, connections: Connections) -> Preview:
                 steps.append(step.describe())
                 if str(error) not in map(str, problems):  # two steps may miss the same thing
                     problems.append(error)
+        if session.container and session.seen and session.seen.lock:
+            problems.append(session.container.busy(session.seen))
         holder = answer["holder"]
         if holder:
             problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))
@@ -122,14 +127,16 @@ def _changes(plan: Plan, process: dict[str, Any] | None) -> tuple[Change, ...]:
     return tuple(compare(process["argv"], plan.workload.command, plan.asked.shape)) if process else ()
 
 
-def open_session(target: TargetSpec, connections: Connections) -> Session:
-    """The talk with a target's agent. Raises DeployError where there can be none."""
-    return Session(target.name, connections.transport(target), target.python, target.state)
+def open_session(target: TargetSpec, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Session:
+    """The talk with a target's agent; `look` decides whether a container may be entered. Raises DeployError where there can be none."""
+    transport = connections.transport(target)
+    seen = look(transport.container) if transport.container else None
+    return Session(target.name, transport, target.python, target.state, seen)
 
 
 @contextmanager
-def _session(plan: Plan, connections: Connections) -> Iterator[Session]:
-    with _interruptible("prepare"), open_session(plan.target, connections) as session:
+def _session(plan: Plan, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Iterator[Session]:
+    with _interruptible("prepare"), open_session(plan.target, connections, look) as session:
         yield session
 
 
@@ -156,7 +163,7 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
         record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
         if answer.get("unfinished"):
             answer = _finish(session, record, answer["unfinished"])
-        opened = _opened(answer)
+        opened = _opened(answer, session)
         if "process" not in opened.faults:
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
         if plan.unless_running and answer["process"] is not None:
@@ -211,15 +218,20 @@ def tell(events: Generator[Event, None, dict[str, Any]], emit: Sink, to_the_end:
             return 4, {}
 
 
-def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any]) -> int:
+def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any], patience: float | None) -> int:
     job = compile_job(plan, pieces, who())
+    if job["do"] and session.container and session.seen:
+        with _interruptible("prepare"):
+            session.container.still(session.seen, patience, record)
+            for step in plan.steps:
+                step.seal(session.container, plan.setting, record)
     record.phase = "report"
     if not job["do"]:
         record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)
         session.bid_farewell(record.take())
         return 0
     with _interruptible("cutover"):
-        status, answer = tell(session.follow("job", job=job, events=record.take()), record.emit)
+        status, answer = tell(session.follow("job", job=job, events=record.take()), _settled(plan, session, record))
         if not answer:  # the job lingers; its own end comes later, in the target
             record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
         return status
@@ -232,8 +244,21 @@ def _leave_alone(session: Session, record: Recorder) -> int:
     return 0
 
 
-def _opened(answer: dict[str, Any]) -> Opened:
-    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"], answer["tree"], answer["respawn"])
+def _settled(plan: Plan, session: Session, record: Recorder) -> Sink:
+    """Passes events on; before the end of a run that succeeded each step has its last word."""
+
+    def emit(told: Event) -> None:
+        if told["what"] == "end" and told["status"] == 0 and session.container:
+            for step in plan.steps:
+                step.after(session.container, plan.setting, record)
+        record.emit(told)
+
+    return emit
+
+
+def _opened(answer: dict[str, Any], session: Session) -> Opened:
+    facts = {name: answer[name] for name in ("process", "program", "old_program", "faults", "tree", "respawn")}
+    return Opened(**facts, container=session.seen)
 
 
 def _say_no(record: Recorder, error: DeployError) -> int:

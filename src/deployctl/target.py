@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from deployctl import boot
-from deployctl.errors import AgentError, BusyError, DeployError, DetachedError, RefusedError, TransportError
+from deployctl.errors import AgentError, BusyError, DeployError, DetachedError, DownError, GoneError, RefusedError, TransportError
 from deployctl.events import Event
 from deployctl.transports.base import Channel, HungUp, Transport
+from deployctl.transports.container import Container
+from deployctl.transports.proxmox import Facts
 
 ALIVE = 5.0  # seconds between two signs of life; the agent's lease is 30
 ANSWER = 900.0  # seconds that one answer may take: hashing a large tree is the longest
@@ -24,8 +26,11 @@ SILENCE = 30.0  # seconds without a word while a job is followed; the session sp
 class Session:
     """One open talk with the agent. A context manager: leaving it ends the session, and with it what was staged."""
 
-    def __init__(self, name: str, transport: Transport, python: str | None = None, state: str | None = None) -> None:
+    def __init__(
+        self, name: str, transport: Transport, python: str | None = None, state: str | None = None, seen: Facts | None = None
+    ) -> None:
         self.transport = transport
+        self.seen = seen  # what the host said of the container before it was entered
         self.name = name
         self.state = state
         self._ids = 0
@@ -55,6 +60,11 @@ class Session:
         self._pinger.join(ALIVE)
         self._channel.close()
 
+    @property
+    def container(self) -> Container | None:
+        """The container that the session is in, as a thing of its host."""
+        return self.transport.container
+
     # --- asking
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
@@ -66,12 +76,18 @@ class Session:
                 return self._answer(message)
 
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
-        """The events of a job until its end; the generator's value is the answer. Raises DetachedError when the link breaks."""
+        """The events of a job until its end; the generator's value is the answer.
+
+        Raises DetachedError when the link breaks, DownError when the container went away with the job in it.
+        """
         number = self._request(op, fields)
         begun = "may have begun"
         while True:
             try:
                 message = self._message(SILENCE)
+            except GoneError as error:
+                todo = f"{error.todo}; then `deployctl resume --on {self.name}` brings the run to its end"
+                raise DownError(f"{error.what}, and the job of the cut-over with it", where=self.name, todo=todo) from error
             except TransportError as error:
                 todo = f"follow it again with `deployctl attach --on {self.name}`"
                 raise DetachedError(f"the link broke, the job {begun}: {error.what}", where=self.name, todo=todo) from error
@@ -138,12 +154,18 @@ class Session:
         while b"\n" not in self._buffer:
             piece = self._receive(timeout)
             if not piece:
-                words = self._channel.errors().strip().splitlines()
-                said = f": {words[-1]}" if words else ""
-                raise TransportError(f"the session broke off{said}", where=self.name, todo="see the target's state, then run again")
+                raise self._broken()
             self._buffer += piece
         line, _, self._buffer = self._buffer.partition(b"\n")
         return dict(json.loads(line))
+
+    def _broken(self) -> TransportError:
+        """Why the session ended before its answer: the container's end is told from the agent's by the host."""
+        if self.container and self.seen and (gone := self.container.gone(self.seen)):
+            return gone
+        words = self._channel.errors().strip().splitlines()
+        said = f": {words[-1]}" if words else ""
+        return TransportError(f"the session broke off{said}", where=self.name, todo="see the target's state, then run again")
 
     def _receive(self, timeout: float) -> bytes:
         try:

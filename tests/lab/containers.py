@@ -18,6 +18,7 @@ class Container:
     running: bool = True
     python: bool = True
     systemd: bool = False
+    snapshots: bool = True  # whether its storage has them
 
     @property
     def name(self) -> str:
@@ -28,7 +29,7 @@ CONTAINERS = (
     Container(200, "privileged"),
     Container(201, "unprivileged", unprivileged=True),
     Container(202, "privileged, stopped", running=False),
-    Container(203, "privileged, without a python3", python=False),
+    Container(203, "privileged, without a python3", python=False, snapshots=False),
     Container(210, "privileged, systemd as PID 1", systemd=True),
 )
 
@@ -55,6 +56,18 @@ lxc.mount.auto = proc:mixed sys:mixed cgroup:mixed
 lxc.signal.halt = SIGRTMIN+3
 """
 
+# What pvesm knows: a plain directory, on which a container has no snapshots, and a thin pool, on which it has.
+STORAGES = """\
+dir: local
+\tpath /var/lib/vz
+\tcontent iso,vztmpl,backup,rootdir
+
+lvmthin: local-lvm
+\tthinpool data
+\tvgname pve
+\tcontent rootdir,images
+"""
+
 
 def lxc_config(container: Container, directory: Path, cgroup: str) -> str:
     """The text of the container's LXC configuration; `directory` holds its rootfs."""
@@ -75,7 +88,9 @@ def lxc_config(container: Container, directory: Path, cgroup: str) -> str:
 def pve_config(container: Container) -> str:
     """The text of /etc/pve/lxc/ID.conf, as `pct create` leaves it."""
     unprivileged = "unprivileged: 1\n" if container.unprivileged else ""
+    disk = f"vm-{container.vmid}-disk-0"
+    volume = f"local-lvm:{disk}" if container.snapshots else f"local:{container.vmid}/{disk}.raw"
     return (
         f"arch: amd64\ncores: 2\nhostname: {container.name}\nmemory: 512\nostype: debian\n"
-        f"rootfs: local:{container.vmid}/vm-{container.vmid}-disk-0.raw,size=8G\nswap: 512\n{unprivileged}"
+        f"rootfs: {volume},size=8G\nswap: 512\n{unprivileged}"
     )

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from tests.lab import sshd
-from tests.lab.containers import COUNT, SHIFT, Container, lxc_config, pve_config
+from tests.lab.containers import COUNT, SHIFT, STORAGES, Container, lxc_config, pve_config
 from tests.lab.host import NODE
 from tests.lab.lab import DEFAULT_SETTINGS, Lab
 
@@ -75,13 +75,15 @@ def write_pve(lab: Lab) -> None:
     ids = {str(one.vmid): {"node": NODE, "type": "lxc", "version": 4} for one in lab.containers()}
     (pve / ".vmlist").write_text(json.dumps({"version": 12, "ids": ids}) + "\n")
     (pve / ".vmlist").chmod(0o440)
+    (pve / "storage.cfg").write_text(STORAGES)
     (pve / ".members").write_text(json.dumps({"nodename": NODE, "version": 0}) + "\n")
 
 
 def write_container(lab: Lab, container: Container) -> None:
     """The container's two configurations; the LXC one last, since it says that the container is whole."""
     place = f"lxc/{container.vmid}"
-    (lab.directory / f"pve/nodes/{NODE}/lxc/{container.vmid}.conf").write_text(pve_config(container))
+    lab.configuration(container.vmid).write_text(pve_config(container))
+    lab.configuration(container.vmid).chmod(0o640)
     (lab.directory / place / "config").write_text(lxc_config(container, lab.host.base / place, lab.host.unique))
 
 

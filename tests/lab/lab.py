@@ -25,7 +25,9 @@ from tests.lab.errors import LabError
 from tests.lab.host import NODE, Host
 
 DEFAULT_DIRECTORY = "/var/tmp/deployctl-lab"
-DEFAULT_SETTINGS: dict[str, Any] = {"delay": 0.0, "push_fault": None}
+DEFAULT_SETTINGS: dict[str, Any] = {
+    "delay": 0.0, "push_fault": None, "lock_wait": 10.0, "quorum": True, "pmxcfs": True, "keep_env": True, "ha": False,
+}  # fmt: skip
 
 
 class Lab:
@@ -101,7 +103,7 @@ class Lab:
 
     @contextmanager
     def settings(self, **changes: Any) -> Iterator[None]:
-        """Change settings.json for the time of the `with`: delay (seconds), push_fault."""
+        """Change settings.json for the time of the `with`; docs/lab.md says what each means."""
         if unknown := changes.keys() - DEFAULT_SETTINGS.keys():
             raise LabError(f"lab: no setting {sorted(unknown)}", f"choose from {sorted(DEFAULT_SETTINGS)}")
         file = self.directory / "settings.json"
@@ -115,13 +117,45 @@ class Lab:
     @contextmanager
     def config(self, ct: int, **lines: str) -> Iterator[None]:
         """Add lines to the container's Proxmox configuration for the time of the `with`, such as lock="backup"."""
-        file = self.directory / f"pve/nodes/{NODE}/lxc/{ct}.conf"
+        file = self.configuration(ct)
         before = file.read_text()
-        self._replace(file, before + "".join(f"{key}: {value}\n" for key, value in lines.items()))
+        self._replace(file, "".join(f"{key}: {value}\n" for key, value in lines.items()) + before)
         try:
             yield
         finally:
             self._replace(file, before)
+
+    def configuration(self, ct: int, node: str = NODE, folder: str = "lxc") -> Path:
+        """The container's file in /etc/pve."""
+        return self.directory / f"pve/nodes/{node}/{folder}/{ct}.conf"
+
+    @contextmanager
+    def elsewhere(self, ct: int, node: str = "pve2", kind: str = "lxc") -> Iterator[None]:
+        """Let the cluster say that another node has the container, or that its number is a virtual machine's (kind "qemu")."""
+        here, there = self.configuration(ct), self.configuration(ct, node, {"lxc": "lxc", "qemu": "qemu-server"}[kind])
+        listed = self.directory / "pve/.vmlist"
+        before = listed.read_text()
+        ids = json.loads(before)
+        ids["ids"][str(ct)] |= {"node": node, "type": kind}
+        there.parent.mkdir(parents=True, exist_ok=True)
+        here.rename(there)
+        self._replace(listed, json.dumps(ids) + "\n")
+        try:
+            yield
+        finally:
+            there.rename(here)
+            self._replace(listed, before)
+
+    @contextmanager
+    def without_quorum(self, ct: int) -> Iterator[None]:
+        """As if the node had lost its cluster: nobody may change the container's configuration."""
+        file = self.configuration(ct)
+        file.chmod(0o440)
+        try:
+            with self.settings(quorum=False):
+                yield
+        finally:
+            file.chmod(0o640)
 
     @contextmanager
     def flock(self, ct: int) -> Iterator[None]:
@@ -138,6 +172,7 @@ class Lab:
         """A reader sees the old text or the new one."""
         new = file.with_name(f".{file.name}.{os.getpid()}")
         new.write_text(text)
+        new.chmod(file.stat().st_mode & 0o7777)
         new.replace(file)
 
     # Its containers, past pct

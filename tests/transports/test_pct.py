@@ -143,7 +143,7 @@ class TestPut:
         assert (waited, exec(ct, ["cat", f"{directory}/new"]).stdout) == (True, source.read_bytes())
 
     def test_a_lock_that_is_kept_is_busy(self, lab: Lab, ct: Pct, directory: str, source: Path) -> None:
-        with lab.flock(200), pytest.raises(BusyError, match="container 200 is locked on pve1") as caught:
+        with lab.flock(200), lab.settings(lock_wait=0.5), pytest.raises(BusyError, match="200 is locked on pve1") as caught:
             ct.put(source, f"{directory}/new")
         assert caught.value.exit_status == 6
 

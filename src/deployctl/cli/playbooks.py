@@ -20,7 +20,7 @@ _EMOJI = re.compile(r":(?=\S+?:)")
 OWN = {
     "plan": (bool, typer.Option("--plan", help="Print what would happen and what runs now; change nothing.")),
     "quiet": (bool, typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")),
-    "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run's lock, for example 10m.")),
+    "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run or a backup, for example 10m.")),
     "as_json": (bool, typer.Option("--json", help="Print the events as JSON lines.")),
     "keep": (bool, typer.Option("--keep-flags", help="Flags that are not given have the values of the last launch.")),
     "unset": (list[str] | None, typer.Option("--unset", metavar="FLAG", help="Take a flag away; may be given several times.")),

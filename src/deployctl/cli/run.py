@@ -35,11 +35,11 @@ def playbook(
 
 def plans(bound: Sequence[Plan], *, plan: bool, quiet: bool, wait: str | None, as_json: bool) -> int:
     """Runs or previews plans that are bound. Raises WordsError for a faulty `wait`, before anything is contacted."""
-    patience = duration(wait) if wait else 0.0
+    patience = duration(wait) if wait else None
     return _preview(bound, as_json) if plan else _run(bound, quiet, as_json, patience)
 
 
-def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool, patience: float) -> int:
+def _run(bound: Sequence[Plan], quiet: bool, json_lines: bool, patience: float | None) -> int:
     journal = Journal()
     show: Sink = as_json if json_lines else Quiet() if quiet else Screen()
 

@@ -114,6 +114,29 @@ def _busy(event: Event) -> Line:
     return Line("waits", f"{safe(event['why'])}; waits up to {show_duration(event['patience'])}", "note")
 
 
+def _moved(event: Event) -> Line:
+    return Line("moved", f"container {event['container']} is on node {safe(event['node'])} now; followed to {safe(event['host'])}", "note")
+
+
+def _started(event: Event) -> Line:
+    return Line("started", f"container {event['container']}, after {show_duration(event['seconds'])}", "note")
+
+
+def _snapshot(event: Event) -> Line:
+    back = f"`pct rollback {event['container']} {safe(event['name'])}` on its host goes back to it: a person's decision, all since is lost"
+    return Line("snapshot", f"{safe(event['name'])} after {show_duration(event['seconds'])}", more=(back,))
+
+
+def _snapshot_skipped(event: Event) -> Line:
+    return Line("snapshot", f"none: {safe(event['why'])}", "bad")
+
+
+def _pruned(event: Event) -> Line:
+    trouble = f"not all old ones could be removed: {safe(event['trouble'])}" if event.get("trouble") else ""
+    text = f"{count(len(event['names']), 'old one')} removed, the newest {event['keep']} kept"
+    return Line("snapshot", trouble or text, "bad" if trouble else "plain")
+
+
 ENDS = {
     "cancelled": "cancelled: what ran before runs",
     "lingering": "the old process still runs and the job lingers; nothing new was started yet",
@@ -151,7 +174,8 @@ SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live,
     "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
-    "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy,
+    "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy, "moved": _moved, "started": _started,
+    "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,
 }  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def _running(found: dict[str, Any]) -> str:
 
 
 def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
-    say = {"push": _push, "verify": _verify, "stop": _stop, "check": _check}.get(step["step"])
+    say = {"push": _push, "verify": _verify, "snapshot": _snapshot, "stop": _stop, "check": _check}.get(step["step"])
     if step["step"] == "launch":
         return f"launch    {command(workload['command'], 120)}"
     return f"{step['step']:<8}  {say(step)}" if say else step["step"]
@@ -88,6 +88,10 @@ def _push(step: dict[str, Any]) -> str:
 
 def _verify(step: dict[str, Any]) -> str:
     return ", ".join(name for name in step if name != "step")
+
+
+def _snapshot(step: dict[str, Any]) -> str:
+    return f"of the container, the newest {step['keep']} are kept"
 
 
 def _stop(step: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ A step knows no transport and no other step. `prepare` talks with the agent and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -29,6 +29,37 @@ class Session(Protocol):
         """A new private file in the target with the bytes of `source`. Raises DeployError."""
 
 
+class HostFacts(Protocol):
+    """What the host of a container said of it before it was entered."""
+
+    @property
+    def volumes(self) -> Mapping[str, str]:
+        """Where its file systems lie, by key: `STORAGE:NAME`, or a path of the host for what is bound in."""
+
+    @property
+    def storages(self) -> Mapping[str, str]:
+        """The kinds of the storages by name."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether its configuration can be changed: the node has a quorum."""
+
+
+class Container(Protocol):
+    """What a step can do with the container itself, through its host."""
+
+    vmid: int
+
+    def snapshot(self, name: str, description: str) -> None:
+        """Makes a snapshot. Raises RefusedError where there can be none, else DeployError."""
+
+    def snapshots(self) -> Sequence[str]:
+        """The names of its snapshots, the oldest first. Raises DeployError."""
+
+    def drop(self, snapshot: str) -> None:
+        """Removes a snapshot. Raises DeployError."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a plan says to each of its steps: the run, the workload with its new command, where relative sources start."""
@@ -46,8 +77,8 @@ class Opened:
 
     process is a Seen (docs/architecture.md section 6) or None; program and old_program are {path, interpreter, prefix, version} of the
     new command and of the running process, or None where they could not be found; tree and respawn are what agent/launchers.py and
-    agent/respawn.py say of the running process, or None; faults are what a step must hear of that
-    builds on the process or the program.
+    agent/respawn.py say of the running process, or None; faults are what a step must hear of that builds on the process or the program;
+    container is what the host said, None where the target is no container.
     """
 
     process: Mapping[str, Any] | None
@@ -56,6 +87,7 @@ class Opened:
     faults: Mapping[str, Mapping[str, Any]]
     tree: Mapping[str, Any] | None = None
     respawn: Mapping[str, Any] | None = None
+    container: HostFacts | None = None
 
     def require(self, fact: str) -> None:
         """Raises RefusedError when the fact ("process", "program", "capture", "interpreter") was found to be at fault."""
@@ -104,6 +136,12 @@ class Step(Model):
     def prepare(self, gathered: Any, session: Session, setting: Setting, opened: Opened, record: Record) -> Any:
         """Looks, stages or verifies in the target, where nothing live is touched; returns the step's piece of Facts. Raises DeployError."""
         return None
+
+    def seal(self, container: Container, setting: Setting, record: Record) -> None:
+        """Acts through the container's host, last of all before the job is sent; there is one to send. Raises DeployError."""
+
+    def after(self, container: Container, setting: Setting, record: Record) -> None:
+        """Acts through the container's host once the run has succeeded; what goes wrong is told and changes nothing. Raises nothing."""
 
     def compile(self, setting: Setting, piece: Any) -> Operations:
         """The operations of the job. Connects to nothing."""

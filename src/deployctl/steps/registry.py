@@ -6,7 +6,8 @@ from deployctl.steps.base import Step
 from deployctl.steps.check import Check
 from deployctl.steps.launch import Launch
 from deployctl.steps.push import Push
+from deployctl.steps.snapshot import Snapshot
 from deployctl.steps.stop import Stop
 from deployctl.steps.verify import Verify
 
-KINDS: dict[str, type[Step]] = {kind.word: kind for kind in (Push, Verify, Stop, Launch, Check)}
+KINDS: dict[str, type[Step]] = {kind.word: kind for kind in (Push, Verify, Snapshot, Stop, Launch, Check)}

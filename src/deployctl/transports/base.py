@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deployctl.errors import DeployError, TransportError
 from deployctl.values import show_duration
+
+if TYPE_CHECKING:
+    from deployctl.transports.container import Container
 
 PATH = "/sbin:/bin:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"  # where a target's programs are looked for, python3 first of all
 TAIL = 64 * 1024  # bytes of stderr that are kept
@@ -51,6 +54,10 @@ class Transport(Protocol):
     @property
     def name(self) -> str:
         """The target's or host's name."""
+
+    @property
+    def container(self) -> Container | None:
+        """The container that it leads into, as a thing of its host; None where it leads into none."""
 
     def open(self, argv: Sequence[str]) -> Channel:
         """Starts a program. Raises TransportError."""

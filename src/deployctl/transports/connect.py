@@ -34,6 +34,14 @@ class TargetSpec(Protocol):
     def ct(self) -> int | None:
         """The container's id on that host."""
 
+    @property
+    def start(self) -> bool:
+        """Whether a run starts the container when it is stopped."""
+
+    @property
+    def nodes(self) -> tuple[HostSpec, ...]:
+        """Hosts to which the container may be followed, each named as its node."""
+
 
 class Connections:
     """Gives transports and closes them all at its end. fabric and paramiko are imported when the first host is asked for."""
@@ -55,7 +63,10 @@ class Connections:
         if target.kind == "local" or target.host is None:
             return Local(target.name)
         host = self._host(target.host)
-        return Pct(host, target.ct, target.name) if target.ct is not None else host
+        if target.ct is None:
+            return host
+        nodes = {node.name: node for node in target.nodes}
+        return Pct(host, target.ct, target.name, target.start, lambda name: self._host(nodes[name]) if name in nodes else None)
 
     def _host(self, spec: HostSpec) -> Ssh:
         from deployctl.transports.ssh import Ssh

@@ -108,6 +108,8 @@ class LocalChannel:
 class Local:
     """The transport to this machine."""
 
+    container: None = None
+
     def __init__(self, name: str = "here") -> None:
         self.name = name
 

@@ -124,6 +124,8 @@ class Ssh:
     A host that allows few sessions a connection (sshd's MaxSessions) gets another connection when they are used up.
     """
 
+    container: None = None
+
     def __init__(self, host: HostSpec, quiet: float = QUIET) -> None:
         self.name = host.name
         self._host = host

@@ -1,16 +1,14 @@
-"""What pct knows of its node: containers and their configuration, whether they run; and where the lab keeps its own files."""
+"""What pct knows of its node: whether containers run, how the lab wants the node to be; and where the lab keeps its own files."""
 
 import fcntl
 import json
 import os
-import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 LAB = Path("/run/deployctl-lab")
-PVE = Path("/etc/pve")
 
 
 class Die(Exception):
@@ -43,37 +41,21 @@ def note_call(arguments: list[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the lab wants calls to behave: seconds that a start-up takes, and in which way every push fails."""
+    """How the lab wants calls to behave; docs/lab.md says what each means."""
 
-    delay: float
-    push_fault: str | None
+    delay: float = 0.0  # seconds that a start-up takes
+    push_fault: str | None = None
+    lock_wait: float = 10.0  # seconds (contract 1, point 10)
+    quorum: bool = True
+    pmxcfs: bool = True
+    keep_env: bool = True  # False: a pct older than 8.2
+    ha: bool = False
 
 
 def settings() -> Settings:
-    """What settings.json says now."""
-    return Settings(**json.loads((LAB / "settings.json").read_text()))
-
-
-def vmids() -> list[int]:
-    """The containers of this node."""
-    return sorted(int(path.stem) for path in (PVE / "lxc").glob("*.conf") if path.stem.isdigit())
-
-
-def config(vmid: int) -> dict[str, str]:
-    """The container's configuration, without its snapshots."""
-    name = f"nodes/{socket.gethostname()}/lxc/{vmid}.conf"
-    try:
-        text = (PVE / name).read_text()
-    except FileNotFoundError:
-        raise Die(f"Configuration file '{name}' does not exist", 2) from None
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        if line.startswith("["):
-            break
-        key, colon, value = line.partition(":")
-        if colon and not line.startswith("#"):
-            found[key] = value.strip()
-    return found
+    """What settings.json says now; a lab of before a setting was made has its default."""
+    known = {field.name for field in fields(Settings)}
+    return Settings(**{name: value for name, value in json.loads((LAB / "settings.json").read_text()).items() if name in known})
 
 
 def running(vmid: int) -> bool:

@@ -8,26 +8,31 @@ import os
 import sys
 import time
 
-from . import locales, machine, push, words
-from .machine import Die
+from . import config, life, locales, machine, push, snapshots, words
+from .machine import Die, Settings
 
 VMID = ("vmid", "vmid")
+OWNER = {"user": "string", "group": "string", "perms": "string"}
+SNAPNAME = ("snapname", "string")
 COMMANDS = {
     "config": words.Syntax("config", (VMID,), {"current": "boolean", "snapshot": "string"}, "<vmid> [OPTIONS]"),
+    "delsnapshot": words.Syntax("delsnapshot", (VMID, SNAPNAME), {"force": "boolean"}, "<vmid> <snapname> [OPTIONS]"),
     "exec": words.Syntax("exec", (VMID,), {"keep-env": "boolean"}, "<vmid> [<extra-args>] [OPTIONS]", rest=True),
     "list": words.Syntax("list", (), {}, ""),
-    "push": words.Syntax(
-        "push",
-        (VMID, ("file", "string"), ("destination", "string")),
-        {"user": "string", "group": "string", "perms": "string"},
-        "<vmid> <file> <destination> [OPTIONS]",
-    ),
+    "listsnapshot": words.Syntax("listsnapshot", (VMID,), {}, "<vmid>"),
+    "pull": words.Syntax("pull", (VMID, ("path", "string"), ("destination", "string")), OWNER, "<vmid> <path> <destination> [OPTIONS]"),
+    "push": words.Syntax("push", (VMID, ("file", "string"), ("destination", "string")), OWNER, "<vmid> <file> <destination> [OPTIONS]"),
+    "reboot": words.Syntax("reboot", (VMID,), {"timeout": "integer"}, "<vmid> [OPTIONS]"),
+    "shutdown": words.Syntax("shutdown", (VMID,), {"forceStop": "boolean", "timeout": "integer"}, "<vmid> [OPTIONS]"),
+    "snapshot": words.Syntax("snapshot", (VMID, SNAPNAME), {"description": "string"}, "<vmid> <snapname> [OPTIONS]"),
+    "start": words.Syntax("start", (VMID,), {}, "<vmid>"),
     "status": words.Syntax("status", (VMID,), {"verbose": "boolean"}, "<vmid> [OPTIONS]"),
+    "stop": words.Syntax("stop", (VMID,), {}, "<vmid>"),
+    "unlock": words.Syntax("unlock", (VMID,), {}, "<vmid>"),
 }
 ABSENT = (
-    "clone", "cpusets", "create", "delsnapshot", "destroy", "df", "enter", "fsck", "fstrim", "help", "listsnapshot", "migrate", "mount",
-    "pending", "pull", "reboot", "rescan", "resize", "restore", "resume", "rollback", "set", "shutdown", "snapshot", "start", "stop",
-    "suspend", "template", "unlock", "unmount",
+    "clone", "console", "cpusets", "create", "destroy", "df", "enter", "fsck", "fstrim", "help", "migrate", "mount", "pending", "rescan",
+    "resize", "restore", "resume", "rollback", "set", "suspend", "template", "unmount",
 )  # fmt: skip
 
 
@@ -37,15 +42,17 @@ def main() -> None:
     arguments = [os.fsencode(word) for word in sys.argv[1:]]
     machine.note_call(arguments)
     if os.geteuid():
-        refuse_user()
+        refuse("Unknown error -1", 255)
     settings = machine.settings()
     time.sleep(settings.delay)  # what Perl takes to load the real one
+    if not settings.pmxcfs:
+        refuse("Connection refused", 111)
     environment["PATH"] = os.environ["PATH"] = "/sbin:/bin:/usr/sbin:/usr/bin"
     utf8 = locales.is_utf8(environment)
     decoded = [locales.decode(word, utf8) for word in arguments]
     name = command(decoded)
     try:
-        parsed = words.parse(COMMANDS[name], decoded[1:])
+        parsed = words.parse(syntax(name, settings), decoded[1:])
         status = run(name, parsed, environment, settings)
     except words.Refused as error:
         sys.stderr.write(f"{error}\n")
@@ -71,45 +78,66 @@ def command(decoded: list[str]) -> str:
     sys.exit(255)
 
 
-def refuse_user() -> None:
-    """Who is not root (contract 2)."""
+def syntax(name: str, settings: Settings) -> words.Syntax:
+    """What a command takes; exec has no --keep-env before PVE 8.2."""
+    if name == "exec" and not settings.keep_env:
+        return words.Syntax("exec", (VMID,), {}, "<vmid> [<extra-args>]", rest=True)
+    return COMMANDS[name]
+
+
+def refuse(why: str, status: int) -> None:
+    """What pct says when its cluster file system refuses: who is not root (contract 2), everybody when it is down (contract 3)."""
     for number in (1, 2, 3):
-        sys.stderr.write(f"ipcc_send_rec[{number}] failed: Unknown error -1\n")
-    sys.stderr.write("Unable to load access control list: Unknown error -1\n")
-    sys.exit(255)
+        sys.stderr.write(f"ipcc_send_rec[{number}] failed: {why}\n")
+    sys.stderr.write(f"Unable to load access control list: {why}\n")
+    sys.exit(status)
 
 
-def run(name: str, parsed: words.Parsed, environment: dict[str, str], settings: machine.Settings) -> int:
+def run(name: str, parsed: words.Parsed, environment: dict[str, str], settings: Settings) -> int:
     """Carry the command out; returns the exit status."""
     if name == "list":
         return list_all()
     vmid = int(parsed.arguments["vmid"])
     if name == "exec":
-        attach(vmid, parsed, environment)
-    if name == "push":
-        return push.push(vmid, parsed, settings)
-    config = machine.config(vmid)
-    if name == "config":
-        sys.stdout.write(show(config))
-    elif parsed.options.get("verbose") == "1":
-        sys.stdout.write(verbose(vmid, config))
-    else:
-        print(f"status: {machine.status(vmid)}")
+        attach(vmid, parsed, environment, settings)
+    if name in life.TASKS:
+        return life.act(name, vmid, parsed, settings)
+    acts = {"push": push.push, "pull": push.pull, "snapshot": snapshots.snapshot, "delsnapshot": snapshots.delete}
+    if name in acts:
+        return acts[name](vmid, parsed, settings)
+    if name == "unlock":
+        return config.unlock(vmid, settings)
+    sys.stdout.write(answer(name, vmid, parsed, config.read(vmid)))
     return 0
 
 
-def attach(vmid: int, parsed: words.Parsed, environment: dict[str, str]) -> None:
+def answer(name: str, vmid: int, parsed: words.Parsed, found: config.Config) -> str:
+    """What the commands print that only read."""
+    if name == "listsnapshot":
+        return snapshots.tree(found)
+    if name == "config":
+        wanted = parsed.options.get("snapshot")
+        if wanted is not None and wanted not in found.snapshots:
+            raise Die(f"snapshot '{wanted}' does not exist")
+        return config.show(found.keys if wanted is None else found.snapshots[wanted])
+    if parsed.options.get("verbose") == "1":
+        return verbose(vmid, found.keys)
+    return f"status: {machine.status(vmid)}\n"
+
+
+def attach(vmid: int, parsed: words.Parsed, environment: dict[str, str], settings: Settings) -> None:
     """Become lxc-attach (contract 4)."""
     if not parsed.rest:
         raise Die("missing command at /usr/share/perl5/PVE/CLI/pct.pm line 276.")
-    machine.config(vmid)
+    config.read(vmid)
     if not machine.running(vmid):
         raise Die(f"container '{vmid}' not running!")
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         environment.pop(name, None)
     keep = "--clear-env" if parsed.options.get("keep-env") == "0" else "--keep-env"
+    flags = [keep] if settings.keep_env else []
     try:
-        os.execvpe("lxc-attach", ["lxc-attach", "-n", str(vmid), keep, "--", *parsed.rest], environment)
+        os.execvpe("lxc-attach", ["lxc-attach", "-n", str(vmid), *flags, "--", *parsed.rest], environment)
     except OSError as error:
         raise Die(f"exec failed: {error.strerror}", errno.ENOENT) from error
 
@@ -117,29 +145,23 @@ def attach(vmid: int, parsed: words.Parsed, environment: dict[str, str]) -> None
 def list_all() -> int:
     """The table (contract 6); no header when there is no container."""
     row = "%-10s %-10s %-12s %-20s"
-    vmids = machine.vmids()
+    vmids = config.vmids()
     if vmids:
         print(row % ("VMID", "Status", "Lock", "Name"))
     for vmid in vmids:
-        config = machine.config(vmid)
-        print(row % (vmid, machine.status(vmid), config.get("lock", ""), config.get("hostname", f"CT{vmid}")))
+        keys = config.read(vmid).keys
+        print(row % (vmid, machine.status(vmid), keys.get("lock", ""), keys.get("hostname", f"CT{vmid}")))
     return 0
 
 
-def show(config: dict[str, str]) -> str:
-    """The configuration: sorted keys, raw lxc lines last (contract 6)."""
-    keys = sorted(key for key in config if not key.startswith("lxc."))
-    return "".join(f"{key}: {config[key]}\n" for key in [*keys, *(key for key in config if key.startswith("lxc."))])
-
-
-def verbose(vmid: int, config: dict[str, str]) -> str:
+def verbose(vmid: int, keys: dict[str, str]) -> str:
     """`status --verbose`; what the lab does not measure is 0."""
     found = dict.fromkeys(("cpu", "disk", "diskread", "diskwrite", "mem", "netin", "netout", "swap", "uptime"), "0")
-    found |= {"cpus": config.get("cores", "1"), "name": config.get("hostname", f"CT{vmid}"), "type": "lxc", "vmid": str(vmid)}
-    found |= {"maxmem": str(int(config.get("memory", "512")) << 20), "maxswap": str(int(config.get("swap", "512")) << 20)}
+    found |= {"cpus": keys.get("cores", "1"), "name": keys.get("hostname", f"CT{vmid}"), "type": "lxc", "vmid": str(vmid)}
+    found |= {"maxmem": str(int(keys.get("memory", "512")) << 20), "maxswap": str(int(keys.get("swap", "512")) << 20)}
     found |= {"maxdisk": str(8 << 30), "status": machine.status(vmid)}
-    if "lock" in config:
-        found["lock"] = config["lock"]
+    if "lock" in keys:
+        found["lock"] = keys["lock"]
     if machine.running(vmid):
         found["pid"] = str(machine.init_pid(vmid))
     return "".join(f"{key}: {found[key]}\n" for key in sorted(found))

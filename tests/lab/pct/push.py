@@ -1,107 +1,43 @@
-"""`pct push` (contract 5): under the container's lock, a forked worker copies one file into the container's mount namespace.
+"""`pct push` and `pull` (contract 5): under the container's lock, a forked worker copies one file into or out of its mount namespace.
 
-Its exit status is 0 whatever the worker did; write errors are not noticed; an existing file is truncated in place.
+The exit status is 0 whatever the worker did; write errors are not noticed; an existing file is truncated in place.
 """
 
 import ctypes
-import fcntl
 import grp
 import os
 import pwd
 import re
-import signal
 import stat
-import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
 
-from . import machine
+from . import config, machine
 from .machine import Die
 from .words import Parsed
+from .worker import Failed, lock, work
 
-LOCK_DIRECTORY, LOCK_WAIT = "/run/lock/lxc", 10.0  # seconds
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 BUFFER = 2 << 20
 
 
-class Failed(Exception):
-    """The worker's error: pct says it and exits with 0."""
-
-
 def push(vmid: int, parsed: Parsed, settings: machine.Settings) -> int:
     """The command; returns the exit status."""
-    lock(vmid)
+    lock(vmid, settings.lock_wait)
     if not machine.running(vmid):
         raise Die("can only push files to a running CT")
-    config = machine.config(vmid)
+    unprivileged = config.read(vmid).keys.get("unprivileged") == "1"
     pid = machine.init_pid(vmid)
-    return work(lambda: copy(parsed, pid, config.get("unprivileged") == "1", settings.push_fault))
+    return work(lambda: copy(parsed, pid, unprivileged, settings.push_fault), failure=0)
 
 
-def lock(vmid: int) -> None:
-    """Take the container's lock, and keep it as long as this process or its worker lives (contract 1, point 10)."""
-    path = f"{LOCK_DIRECTORY}/pve-config-{vmid}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    end, waited = time.monotonic() + LOCK_WAIT, False
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if not waited:
-                sys.stderr.write("trying to acquire lock...")
-                sys.stderr.flush()
-            waited = True
-            if time.monotonic() > end:
-                raise Die(f"\ncan't lock file '{path}' - got timeout", 4) from None
-            time.sleep(0.05)
-    if waited:
-        sys.stderr.write(" OK\n")
-
-
-def work(task: Callable[[], None]) -> int:
-    """Run `task` in a forked worker; its last error comes on our stderr as one line. SIGTERM to us kills it; SIGKILL leaves it alone."""
-    reader, writer = os.pipe()
-    endings = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-    signal.pthread_sigmask(signal.SIG_BLOCK, endings)  # until the handler knows the worker
-    worker = os.fork()
-    if worker == 0:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, endings)
-        os.setsid()
-        os.close(reader)
-        be_worker(task, writer)
-    os.close(writer)
-
-    def interrupted(*_: object) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGKILL)
-        os.waitpid(worker, 0)
-        os.write(2, b"received interrupt\n")
-        os._exit(0)
-
-    for number in endings:
-        signal.signal(number, interrupted)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, endings)
-    text = b""
-    while block := os.read(reader, 65536):
-        text += block
-    os.waitpid(worker, 0)
-    if text:
-        os.write(2, text + b"\n")
-    return 0
-
-
-def be_worker(task: Callable[[], None], writer: int) -> NoReturn:
-    """Do the task, write its error as one line into the pipe `writer`, and end."""
-    try:
-        task()
-    except BaseException as error:  # nothing may get out of here into the parent's code
-        text = str(error) if isinstance(error, Failed) else f"the lab's pct broke: {error!r}"
-        os.write(writer, text.replace("\n", " ").encode("utf-8", "surrogateescape"))
-    finally:
-        os._exit(0)
+def pull(vmid: int, parsed: Parsed, settings: machine.Settings) -> int:
+    """The command; returns the exit status."""
+    lock(vmid, settings.lock_wait)
+    if not machine.running(vmid):
+        raise Die("can only pull files from a running VM at /usr/share/perl5/PVE/CLI/pct.pm line 500.")
+    pid = machine.init_pid(vmid)
+    return work(lambda: fetch(parsed, pid), failure=0)
 
 
 def copy(parsed: Parsed, pid: int, unprivileged: bool, fault: str | None) -> None:
@@ -114,6 +50,24 @@ def copy(parsed: Parsed, pid: int, unprivileged: bool, fault: str | None) -> Non
     enter(pid, unprivileged)
     if fault == "exit0-message":
         raise Failed(f"failed to create file: {destination}: Permission denied")
+    target = give(destination, parsed)
+    pour(source, target, fault)
+
+
+def fetch(parsed: Parsed, pid: int) -> None:
+    """Make the local file first, then enter the container's mount namespace, as the node's root, and open the source there."""
+    target = give(parsed.arguments["destination"], parsed)
+    enter(pid, unprivileged=False)
+    path = parsed.arguments["path"]
+    try:
+        source = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise Failed(f"failed to open {path}: {error.strerror}") from None
+    pour(source, target, None)
+
+
+def give(destination: str, parsed: Parsed) -> int:
+    """Open the destination with the mode and the owner that were asked for."""
     mode = parse_mode(parsed.options.get("perms"))
     user = identity(parsed.options.get("user"), "uid", lambda name: pwd.getpwnam(name).pw_uid)
     group = identity(parsed.options.get("group"), "gid", lambda name: grp.getgrnam(name).gr_gid)
@@ -125,7 +79,7 @@ def copy(parsed: Parsed, pid: int, unprivileged: bool, fault: str | None) -> Non
             raise Failed(f"failed to change file owner: {error.strerror}") from None
         if mode is not None:
             os.fchmod(target, mode)  # chown drops setuid bits
-    pour(source, target, fault)
+    return target
 
 
 def enter(pid: int, unprivileged: bool) -> None:

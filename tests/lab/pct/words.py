@@ -86,6 +86,8 @@ def check(syntax: Syntax, parsed: Parsed) -> None:
             if value not in TRUE + FALSE:
                 raise syntax.refuse("400 unable to parse boolean option")
             parsed.options[name] = "1" if value in TRUE else "0"
+        if kind == "integer" and name in parsed.options and not re.fullmatch(r"[0-9]+", value, re.ASCII):
+            raise syntax.refuse(f"400 Parameter verification failed.\n{name}: type check ('integer') failed - got '{value}'")
     for name, kind in syntax.arguments:
         value = parsed.arguments[name]
         failed = "400 Parameter verification failed.\n"
