@@ -63,8 +63,20 @@ EVENTS: dict[str, dict[str, Any]] = {
         "log_offset": 0,
         "environment": [],
     },
-    "checking": {"elapsed": 5.0, "alive_for": 10.0, "line": None},
-    "checked": {"alive": 10.0, "line": "step 17", "seconds": 10.0},
+    "checking": {
+        "elapsed": 5.0,
+        "alive_for": 10.0,
+        "within": 60.0,
+        "line": None,
+        "waits": [{"check": "port 80", "seen": "nothing of the workload listens on port 80"}],
+    },
+    "checked": {
+        "alive": 10.0,
+        "line": "step 17",
+        "seconds": 10.0,
+        "passed": ["log", "tokens/s"],
+        "metric": {"name": "tokens/s", "before": 1000.0, "after": 950.0},
+    },
     "failed": {
         "op": "check",
         "why": "pid 44 ended",

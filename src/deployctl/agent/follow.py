@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Optional
 
-from . import cutover, lock, opening, runs, state, tree
+from . import cutover, lock, metric, opening, runs, state, tree
 from .faults import Fault, Refused
 from .wire import HungUp
 
@@ -23,6 +23,7 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     assert session.events is not None
     seen = {"workload": session.workload, "before": session.before, "capture": session.capture, "record": session.record}
     spec = dict(request["job"], target=session.target, **seen)
+    metric.note_before(spec)
     state.write_json(session.home.job(session.run), spec)
     return {"status": lead(session, spec)}
 

@@ -51,6 +51,7 @@ class Job:
         self.launched_argv: Optional[List[str]] = None
         self.stopped_at: Optional[float] = None
         self.started_at: Optional[float] = None
+        self.metrics: List[Dict[str, Any]] = []  # what checks have measured: {"name", "before", "after"}
         self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
         self.signalled = False  # a signal of the stop has gone out
         self.climb: Any = None  # the stop under way, kept for a linger
@@ -217,7 +218,10 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
     process = None
     if job.launched is not None and status in (0, 1):
         process = {"pid": job.launched["pid"], "argv": job.launched_argv}
-    job.emit("end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None)
+    job.emit(
+        "end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None,
+        **({"metrics": job.metrics} if job.metrics else {}),
+    )  # fmt: skip
     return status
 
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import environment, procfs, program, state, tree
+from . import become, environment, procfs, program, state, tree
 from .faults import Fault
 from .title import show_as
 
@@ -171,15 +170,9 @@ def _become(start: Start, log: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, number in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, number)
-    for number in range(1, signal.NSIG):
-        if number not in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    become.plain_signals()
     _weigh(start)
-    if start.user is not None:
-        os.setgroups(start.groups if start.groups is not None else os.getgrouplist(start.user.name, start.user.gid))
-        os.setgid(start.user.gid)
-        os.setuid(start.user.uid)
+    become.identity(start.user, start.groups)
     os.umask(start.umask)
     os.chdir(start.directory)
     os.execve(start.file, start.argv, start.environment)

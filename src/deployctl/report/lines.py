@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from deployctl import verdicts
 from deployctl.events import Event
@@ -120,13 +121,23 @@ def _launched(event: Event) -> Line:
 
 
 def _checking(event: Event) -> Line:
-    waits = "the line came" if event.get("line") else "waits for its time or its line"
-    return Line("", f"{show_duration(event['elapsed'])}: alive, {waits}")
+    waits = "; ".join(safe(wait["seen"]) for wait in event.get("waits") or []) or "waits for its time"
+    bound = f" of {show_duration(event['within'])}" if "within" in event else ""
+    return Line("", f"{show_duration(event['elapsed'])}{bound}: alive, {waits}")
 
 
 def _checked(event: Event) -> Line:
     line = f"; log: {safe(event['line'], 120)}" if event.get("line") else ""
-    return Line("check", f"alive for {show_duration(event['alive'])}{line}", "good")
+    passed = [safe(name) for name in event.get("passed") or [] if name not in ("log", "absent")]
+    metric = event.get("metric")
+    told = "".join(f"; {figures(metric)}" if metric and name == safe(metric["name"]) else f"; {name}" for name in passed)
+    return Line("check", f"alive for {show_duration(event['alive'])}{line}{told}", "good")
+
+
+def figures(metric: dict[str, Any]) -> str:
+    """A metric before the stop and after the launch."""
+    before, after = ("not known" if number is None else f"{number:.6g}" for number in (metric["before"], metric["after"]))
+    return f"{safe(metric['name'])} {before} before, {after} after"
 
 
 def _failed(event: Event) -> Line:
@@ -191,6 +202,7 @@ def _end(event: Event) -> Line:
         text += f"; it was down for {show_duration(event['down'])}"
     if event["status"] not in (0,) and event.get("reason"):
         text += f", because: {safe(event['reason'])}"
+    text += "".join(f"; {figures(metric)}" for metric in event.get("metrics") or [])
     return Line(event["target"], text, "good" if event["status"] == 0 else "bad")
 
 

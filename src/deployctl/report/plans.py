@@ -62,6 +62,16 @@ def _stop(step: dict[str, Any]) -> str:
 
 def _check(step: dict[str, Any]) -> str:
     parts = [f"alive for {show_duration(step.get('alive', 5.0))}"]
-    if step.get("log"):
-        parts.append(f"a line of the log matches '{safe(step['log'])}' within {show_duration(step.get('within', 60.0))}")
-    return ", ".join(parts)
+    parts += [f"a line of the log matches '{safe(step['log'])}'"] if step.get("log") else []
+    parts += [f"no line of the log matches '{safe(pattern)}'" for pattern in step.get("absent", ())]
+    parts += [f"listens on port {port}" for port in step.get("port", ())]
+    parts += [f"{safe(step['http']['url'])} answers"] if step.get("http") else []
+    parts += [f"`{command(step['command'])}` ends with 0"] if step.get("command") else []
+    parts += ["holds a GPU"] if step.get("gpu") else []
+    parts += [_metric(step["metric"])] if step.get("metric") else []
+    return f"{', '.join(parts)}; within {show_duration(step.get('within', 60.0))}"
+
+
+def _metric(metric: dict[str, Any]) -> str:
+    bounds = [f"{which.replace('_', ' ')} {safe(metric[which])}" for which in ("at_least", "at_most") if metric.get(which)]
+    return " ".join([safe(metric.get("name", "metric")), " and ".join(bounds) or "comes"])
