@@ -36,6 +36,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "locked": {"workload": "train", "seconds": 0.1},
     "found": {"process": SEEN, "how": "record", "run_of": "20251231-000000-bbbb"},
     "program": {"path": "/opt/v/bin/python3", "prefix": "/opt/v"},
+    "environment": {"base": "inherit", "lost": ["CUDA_HOME"], "changed": ["HF_HOME"]},
     "unchanged": {"files": 2, "destination": "/srv/a"},
     "staged": {"files": 2, "changed": ["a.py"], "bytes": 1200, "sent": 600, "seconds": 0.1, "destination": "/srv/a"},
     "verified": {"files": 1, "interpreter": "/usr/bin/python3", "version": "3.11.2", "seconds": 0.1},

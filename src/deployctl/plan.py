@@ -60,20 +60,12 @@ def bind(playbook: LoadedPlaybook, target: TargetSpec, values: Mapping[str, Any]
     given = {name: value for name, value in chosen.items() if value is not None}
     command = flags.merge(tuple(model.workload.command), [(declared[name], value) for name, value in given.items()], tuple(extra))
     stop = next((step for step in model.steps if isinstance(step, Stop)), None)
-    workload = Workload(
-        name=model.workload.name,
-        directory=model.workload.directory,
-        command=command,
-        log=model.workload.log,
-        match=model.workload.match,
-        environment=dict(model.workload.environment),
-        user=model.workload.user,
-    )
+    run, ladder = new_run(), stop.rungs() if stop else DEFAULT_LADDER
     setting = Setting(
-        run=new_run(),
-        workload=workload,
+        run=run,
+        workload=model.workload.bound(command, run, ladder),
         sources=playbook.path.resolve().parent,
-        ladder=stop.rungs() if stop else DEFAULT_LADDER,
+        ladder=ladder,
         rollback=model.on_failure == "rollback",
     )
     steps = tuple(model.steps)

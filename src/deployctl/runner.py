@@ -211,7 +211,7 @@ def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any])
 
 
 def _opened(answer: dict[str, Any]) -> Opened:
-    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"])
+    return Opened(answer["process"], answer["program"], answer["old_program"], answer["faults"], answer["environment"])
 
 
 def _say_no(record: Recorder, error: DeployError) -> int:

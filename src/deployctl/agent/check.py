@@ -15,6 +15,7 @@ from .probe import Command, Http
 
 LOOK = 0.1  # seconds between two looks
 LONGEST_LOOK = 6.0  # seconds; a look that took longer was a freeze of ours (a backup), which nobody is to pay for
+ENDING = 0.5  # seconds that a program has to end after a line that must be absent, so that its end is told too
 TELL = 5.0  # seconds between two events
 
 
@@ -43,12 +44,19 @@ class Watch:
             condition.feed(lines)
         broken = next((condition.broken for condition in self.conditions if condition.broken), None)
         if not alive or broken:
-            raise self._fault(elapsed, alive, broken)
+            raise self._fault(elapsed, alive and not self._ends(), broken)
         for condition in self.conditions:
             if (not condition.met or condition.pace == 0.0) and elapsed >= self._due[id(condition)]:
                 self._due[id(condition)] = elapsed + condition.pace
                 condition.look(self.operation["within"] - elapsed)
         return elapsed >= float(self.operation["alive"]) and all(condition.met for condition in self.conditions)
+
+    def _ends(self) -> bool:
+        """Whether the process is about to end: a traceback is written before its program is gone."""
+        until = time.monotonic() + ENDING
+        while procfs.same(self.job.launched) and time.monotonic() < until:
+            time.sleep(0.01)
+        return not procfs.same(self.job.launched)
 
     @property
     def found(self) -> Optional[str]:

@@ -15,6 +15,7 @@ from .faults import Cancelled, Fault, NotStopped, bug
 from .place import Place
 
 Operation = Dict[str, Any]
+MINDED, UNMINDED = 3.0, 0.3  # seconds that a minder has to write down an end; without knowing whether there is one
 OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
     "stop": ladder.stop,
     "golive": golive.golive,
@@ -92,12 +93,17 @@ class Job:
 
     def exit_of(self, pid: int, started: int) -> Optional[Dict[str, Any]]:
         """How the process ended, as its minder wrote it: {"status" or "signal", "ended"}; None when there is no minder or it is late."""
-        until = time.monotonic() + 0.3
+        known = self.record if self.record is not None and self.record["pid"] == pid else {}
+        minder = known.get("minder")
+        until = time.monotonic() + (MINDED if minder else UNMINDED)
         while True:
+            over = (
+                time.monotonic() > until or (self.record is None and self.launched is None) or not (minder is None or procfs.same(minder))
+            )
             written = state.read_json(self.home.exit)
             if written and (written.get("pid"), written.get("started")) == (pid, started):
                 return written
-            if (self.record is None and self.launched is None) or time.monotonic() > until:
+            if over:
                 return None
             time.sleep(0.01)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import capture, environment, lock, program, runs, scope, state, tree
+from . import become, capture, environment, lock, program, runs, scope, starts, state, tree
 from .faults import Fault, Refused
 
 Facts = Dict[str, Any]
@@ -36,9 +36,10 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "program", "old_program", "faults"}: what could not be found out stands in faults, by its name.
+    """{"process", "how", "run", "program", "old_program", "environment", "faults"}: what could not be found out stands in faults, by name.
 
-    process is a Seen or null; run is the run that launched it, when deployctl did.
+    process is a Seen or null; run is the run that launched it, when deployctl did; old_program is what the running process uses, `other`
+    in it says that the new one is another; environment is {"lost", "changed"}, names that a program hears of.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -47,7 +48,10 @@ def facts(session: Any) -> Facts:
     session.capture = None
     if session.before:
         session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
-    session.program = _noting(faults, "program", lambda: _program(session.workload))
+    surroundings = _noting(faults, "environment", lambda: environment.of(session.workload, session.capture))
+    session.program = _noting(faults, "program", lambda: _program(session.workload, surroundings)) if surroundings is not None else None
+    if session.program is not None:
+        _noting(faults, "start", lambda: _rehearse(session))
     _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
     recorded = found is not None and found.how == "record"
@@ -56,7 +60,8 @@ def facts(session: Any) -> Facts:
         "how": found.how if found else None,
         "run": session.record["run"] if recorded and session.record else None,
         "program": session.program.as_dict() if session.program else None,
-        "old_program": old.as_dict() if old else None,
+        "old_program": dict(old.as_dict(), other=_other(session, old)) if old else None,
+        "environment": environment.compared(session.capture and session.capture["environment"], surroundings or {}),
         "faults": faults,
     }
 
@@ -89,9 +94,15 @@ def _process(session: Any) -> tree.Found:
     return found
 
 
-def _program(workload: Dict[str, Any]) -> program.Program:
-    user = environment.user_of(workload["user"])
-    return program.find(workload["command"], environment.clean(user, workload["environment"]), workload["directory"])
+def _program(workload: Dict[str, Any], surroundings: Dict[str, str]) -> program.Program:
+    return program.find(workload["command"], surroundings, workload["directory"])
+
+
+def _rehearse(session: Any) -> None:
+    """Whether the program could be started at all by whom and as what it shall be; the directory may yet be pushed."""
+    workload = session.workload
+    if os.path.isdir(workload["directory"]):
+        become.rehearse(starts.new(dict(workload, log=workload["log"] or os.devnull), session.capture))
 
 
 def _same_program(session: Any) -> Optional[program.Program]:
@@ -99,10 +110,14 @@ def _same_program(session: Any) -> Optional[program.Program]:
         return None
     was = session.capture
     old = program.running(was["argv"], was["environment"], was["directory"], was["exe"])
-    new = session.program
-    if new is not None and old.identity != new.identity:
+    if _other(session, old) and not session.workload["command"][0].startswith("/"):
         raise Refused(
-            "the running process uses %s, this command would start %s" % (old.path, new.interpreter),
-            where="workload: command", todo="name the running one by its path: %s" % old.path,
+            "the running process uses %s, this command would start %s" % (old.path, session.program.interpreter),
+            where="workload: command", todo="name the one that you mean by its absolute path; the running one is %s" % old.path,
         )  # fmt: skip
     return old
+
+
+def _other(session: Any, old: program.Program) -> bool:
+    """Whether the command would start another program than the one that runs."""
+    return session.program is not None and bool(old.identity != session.program.identity)

@@ -50,7 +50,20 @@ def _found(event: Event) -> Line:
 
 def _program(event: Event) -> Line:
     prefix = f", environment {safe(event['prefix'])}" if event.get("prefix") else ""
-    return Line("program", f"{safe(event['path'])}{prefix}")
+    was = f"; the running process uses {safe(event['was'])}" if event.get("was") else ""
+    return Line("program", f"{safe(event['path'])}{prefix}{was}", "note" if was else "plain")
+
+
+def _environment(event: Event) -> Line:
+    base = "inherited from the running process" if event["base"] == "inherit" else event["base"]
+    return Line("environ", safe(base), "note" if event["lost"] or event["changed"] else "plain", tuple(variables(event)))
+
+
+def variables(found: dict[str, Any]) -> list[str]:
+    """What the new environment lacks of the running process's, and has otherwise; names only."""
+    lost, changed = (", ".join(safe(name) for name in found.get(key) or []) for key in ("lost", "changed"))
+    told = [f"lost: {lost} (the running process has it; `environment:` or `env_file:` would keep it)"] if lost else []
+    return [*told, f"changed: {changed}"] if changed else told
 
 
 def _unchanged(event: Event) -> Line:
@@ -211,7 +224,8 @@ def _detail(event: Event) -> str:
 
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
-    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
+    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program,
+    "environment": _environment, "unchanged": _unchanged,
     "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
     "signalled": lambda _: None,
     "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deployctl.report import faults
+from deployctl.report.lines import variables
 from deployctl.report.text import command, count, holder, process, safe
 from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
@@ -19,6 +20,9 @@ def lines(preview: Preview) -> list[str]:
         f"  command    {command(workload['command'])}",
         f"  directory  {safe(workload['directory'])}",
         *[f"  set        {safe(name)}={safe(text)}" for name, text in workload["environment"].items()],
+        *[f"  set        {safe(name)}={safe(text)} (the first rung and 30 s)" for name, text in workload.get("implied", {}).items()],
+        *_program(preview.found),
+        *[f"  environ    {line}" for line in variables(preview.found.get("environment") or {})],
     ]
     if preview.holder:
         found.append(f"  locked by  {holder(preview.holder)}")
@@ -29,6 +33,14 @@ def lines(preview: Preview) -> list[str]:
         found += faults.lines(problem)
     ends = f"end with status {preview.status} before its cut-over" if preview.problems else "go on to its cut-over"
     return [*found, f"a run would {ends}"]
+
+
+def _program(found: dict[str, Any]) -> list[str]:
+    """The new program where it is another than the one that runs."""
+    new, old = found.get("program"), found.get("old_program")
+    if not new or not old or not old.get("other"):
+        return []
+    return [f"  program    {safe(new['path'])}; the running process uses {safe(old['path'])}"]
 
 
 def _running(found: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ A step knows no transport and no other step. `prepare` talks with the agent and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -46,13 +46,15 @@ class Opened:
 
     process is a Seen (docs/architecture.md section 6) or None; program and old_program are {path, interpreter, prefix, version} of the
     new command and of the running process, or None where they could not be found; faults are what a step must hear of that
-    builds on the process or the program.
+    builds on the process or the program; environment is {lost, changed}: names that the running process has and the new one has not,
+    or has with another value.
     """
 
     process: Mapping[str, Any] | None
     program: Mapping[str, Any] | None
     old_program: Mapping[str, Any] | None
     faults: Mapping[str, Mapping[str, Any]]
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
     def require(self, fact: str) -> None:
         """Raises RefusedError when the fact ("process", "program", "capture", "interpreter") was found to be at fault."""
