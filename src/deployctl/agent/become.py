@@ -16,7 +16,8 @@ from .starts import Start
 
 def become(start: Start, log: int) -> None:
     """The program, in a session of its own. Returns never; raises Fault, with where it failed."""
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, number in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, number)

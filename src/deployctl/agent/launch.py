@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
-from . import check, minder, procfs, starts, state, tree
+from . import check, minder, procfs, starts, state, tree, unit
 from .faults import Fault
 from .starts import Start
 
@@ -16,7 +16,8 @@ from .starts import Start
 def launch(job: Any, operation: Dict[str, Any]) -> None:
     """Emits `launched` and writes the record. Raises Fault when something runs already, or the program cannot be executed.
 
-    operation: as "new", or as "before": what ran before, as it ran; settle: seconds that it must live where no check follows.
+    operation: as "new", or as "before": what ran before, as it ran; unit: in a unit of systemd; settle: seconds that it must live where
+    no check follows. What ran before in a unit runs in one again.
     """
     if operation["as"] == "new":
         start = starts.new(dict(job.workload, **_asked(operation)), job.capture)
@@ -27,16 +28,25 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
             raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
-        _write_down(job, start, found["pid"], _offset_of(job, start.log), None)  # an earlier life of this job started it
+        _write_down(job, start, found["pid"], _offset_of(job, start.log), {})  # an earlier life of this job started it
     else:
+        name = unit.name(job, operation["as"]) if _in_unit(job, operation) else None
         handle, offset = _open_log(job, start)
         try:
-            pid, parent = minder.spawn(job, start, handle)
+            pid, parent = minder.spawn(job, start, handle) if name is None else unit.spawn(job, start, name)
         finally:
             os.close(handle)
-        _write_down(job, start, pid, offset, parent)
+        _write_down(job, start, pid, offset, {"minder": parent, "unit": name})
     if operation.get("settle") and not any(other["op"] == "check" for other in job.spec["do"]):
         check.check(job, {"alive": operation["settle"], "log": None, "within": operation["settle"]})
+
+
+def _in_unit(job: Any, operation: Dict[str, Any]) -> bool:
+    if operation["as"] == "new":
+        return bool(operation.get("unit"))
+    known, before = job.spec["record"], job.before
+    ours = known and before and (known["pid"], known["started"]) == (before["pid"], before["started"])
+    return bool(ours and known.get("unit"))
 
 
 def _asked(operation: Dict[str, Any]) -> Dict[str, Any]:
@@ -83,7 +93,7 @@ def _offset_of(job: Any, log: str) -> int:
         return 0
 
 
-def _write_down(job: Any, start: Start, pid: int, offset: int, parent: Optional[Dict[str, Any]]) -> None:
+def _write_down(job: Any, start: Start, pid: int, offset: int, more: Dict[str, Any]) -> None:
     """The record of what runs now, before anybody hears of it."""
     seen = procfs.look(pid) or {"pid": pid, "started": None, "boot": None}
     job.launched, job.launched_argv, job.started_at = seen, start.argv, time.time()
@@ -91,7 +101,7 @@ def _write_down(job: Any, start: Start, pid: int, offset: int, parent: Optional[
         "version": state.VERSION, "workload": job.workload["name"], "run": job.run, "pid": pid, "started": seen["started"],
         "boot": seen["boot"], "argv": start.argv, "directory": start.directory, "environment": sorted(start.environment),
         "log": start.log, "log_offset": offset, "at": round(job.started_at, 3), "who": job.spec["who"],
-        "minder": parent,
+        **more,
     }  # fmt: skip
     job.keep(job.home.record, record)
     job.record = record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import become, capture, environment, lock, program, runs, scope, starts, state, tree
+from . import become, capture, environment, lock, program, runs, scope, starts, state, tree, unit
 from .faults import Fault, Refused
 
 Facts = Dict[str, Any]
@@ -53,6 +53,7 @@ def facts(session: Any) -> Facts:
     if session.program is not None:
         _noting(faults, "start", lambda: _rehearse(session))
     _noting(faults, "scope", scope.look)
+    _noting(faults, "systemd", unit.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
     recorded = found is not None and found.how == "record"
     return {

@@ -54,7 +54,8 @@ def _running(found: dict[str, Any]) -> str:
 def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
     say = {"push": _push, "verify": _verify, "stop": _stop, "check": _check}.get(step["step"])
     if step["step"] == "launch":
-        return f"launch    {command(workload['command'], 120)}"
+        unit = "in a unit of systemd, " if step.get("as") == "systemd" else ""
+        return f"launch    {unit}{command(workload['command'], 120)}"
     return f"{step['step']:<8}  {say(step)}" if say else step["step"]
 
 

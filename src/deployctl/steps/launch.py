@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from deployctl.fields import Duration
 from deployctl.steps.base import Opened, Operations, Record, Setting, Step
@@ -16,12 +18,15 @@ class Launch(Step):
     needs_log: ClassVar[bool] = True
     once: ClassVar[bool] = True
 
+    as_: Literal["process", "systemd"] = Field(default="process", alias="as")
     settle: Duration = 2.0
 
     def admit(self, setting: Setting, opened: Opened, record: Record) -> None:
         """Refuses a command whose program is not there, or is not the one that the running process uses."""
         for fact in ("process", "environment", "program", "start", "interpreter", "scope"):
             opened.require(fact)
+        if self.as_ == "systemd":
+            opened.require("systemd")
         if opened.program is not None:
             old = opened.old_program
             was = {"was": old["path"]} if old is not None and old.get("other") else {}
@@ -43,5 +48,6 @@ class Launch(Step):
             "user": workload.user,
             "settle": self.settle,
         }
+        launch |= {"unit": True} if self.as_ == "systemd" else {}
         stop = {"op": "stop", "who": "launched", "ladder": [item.as_data() for item in setting.ladder]}
         return Operations(do=(launch,), undo=(stop,))
