@@ -85,21 +85,13 @@ def bind(
     asked = Asked(command, dict(model.workload.environment), playbook.shape, values, tuple(extra), tuple(unset), keep)
     settled = asked.settle()
     stop = next((step for step in model.steps if isinstance(step, Stop)), None)
-    workload = Workload(
-        name=model.workload.name,
-        directory=model.workload.directory,
-        command=settled.command,
-        log=model.workload.log,
-        match=playbook.match,
-        environment=settled.environment,
-        user=model.workload.user,
-        flags=settled.remembered,
-    )
+    run, ladder = new_run(), stop.rungs() if stop else DEFAULT_LADDER
+    workload = model.workload.bound(settled.command, settled.environment, run, ladder)
     setting = Setting(
-        run=new_run(),
-        workload=workload,
+        run=run,
+        workload=replace(workload, flags=settled.remembered),
         sources=playbook.path.resolve().parent,
-        ladder=stop.rungs() if stop else DEFAULT_LADDER,
+        ladder=ladder,
         rollback=model.on_failure == "rollback" and only != STOP,
     )
     steps = tuple(step for step in model.steps if not only or step.word in only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +17,11 @@ from deployctl.fields import AbsolutePath, Filled, Model, Name, Text, carried
 from deployctl.flags import Flag, Shape, declare, look_at_all
 from deployctl.steps.base import Step
 from deployctl.steps.registry import KINDS
+from deployctl.workload import Rung, Workload, implied
 
+LIMITS = (  # as setrlimit(2) names them, without RLIMIT_
+    "as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "sigpending", "stack",
+)  # fmt: skip
 PHASES = ("prepare", "cutover", "report")  # in this order
 
 
@@ -66,15 +71,57 @@ def _one_form(value: MatchModel | str | None) -> MatchModel | str | None:
 
 
 Match = Annotated[MatchModel | Filled, BeforeValidator(_match), AfterValidator(carried(_one_form))]
+def _log(text: str) -> str:
+    for found in re.findall(r"\$\{([^}]*)\}", text):
+        if found != "run":
+            raise WordsError(f"'${{{found}}}' is nothing that a log's name may hold", todo="'${run}' is the run's id")
+    return text
+
+
+def _umask(text: str) -> str:
+    if not re.fullmatch("0?[0-7]{3}", text):
+        raise WordsError(f"'{text}' is no umask", todo="write three octal digits, for example '0027'")
+    return text
+
+
+def _limited(text: str) -> str:
+    if text not in LIMITS:
+        raise WordsError(f"'{text}' is no limit", todo=suggestion(text, LIMITS))
+    return text
+
+
+def _limit(text: str) -> str:
+    try:
+        soft, hard = _pair(text)
+    except ValueError as error:
+        raise WordsError(f"'{text}' is no limit", todo="write a number or 'unlimited', or 'SOFT:HARD'") from error
+    if hard != -1 and (soft == -1 or soft > hard):
+        raise WordsError(f"'{text}': the soft limit is above the hard one", todo="write 'SOFT:HARD'")
+    return text
+
+
+def _pair(text: str) -> tuple[int, int]:
+    """(soft, hard) of 'SOFT:HARD' or of one for both. Raises ValueError."""
+    soft, colon, hard = text.partition(":")
+    return _number(soft), _number(hard if colon else soft)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() and text != "unlimited":
+        raise ValueError(text)
+    return -1 if text == "unlimited" else int(text)
 
 
 class WorkloadModel(Model):
-    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it."""
+    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it.
+
+    A log whose name holds `${run}` is another one for each run. env_file lies in the target.
+    """
 
     name: Name
     directory: AbsolutePath
     command: Annotated[tuple[Text, ...], AfterValidator(carried(_command))]
-    log: Filled | None = None
+    log: Annotated[Filled, AfterValidator(carried(_log))] | None = None
     match: Match | None = None
     environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
     user: Filled | None = None
@@ -82,6 +129,40 @@ class WorkloadModel(Model):
     subcommand: Text = ""
     style: Literal["option", "keyval"] = "option"
     wrapper_flags: tuple[Text, ...] = ()
+    environment_base: Literal["clean", "inherit"] = "clean"
+    env_file: Filled | None = None
+    groups: tuple[Filled, ...] | None = None
+    umask: Annotated[Text, AfterValidator(carried(_umask))] = "0022"
+    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
+    oom_score_adj: Annotated[int, Field(ge=-1000, le=1000)] | None = None
+    limits: dict[Annotated[Text, AfterValidator(carried(_limited))], Annotated[Text, AfterValidator(carried(_limit))]] = Field(
+        default_factory=dict
+    )
+
+    @property
+    def known_by(self) -> str | dict[str, Any] | None:
+        """How its process is known, as the agent reads it."""
+        return self.match.model_dump(exclude_none=True) if isinstance(self.match, MatchModel) else self.match
+
+    def bound(self, command: tuple[str, ...], environment: Mapping[str, str], run: str, ladder: Sequence[Rung]) -> Workload:
+        """The workload of one run, with the command and environment that the flags made of its own."""
+        return Workload(
+            name=self.name,
+            directory=self.directory,
+            command=command,
+            log=None if self.log is None else self.log.replace("${run}", run),
+            match=self.known_by,
+            environment=environment,
+            user=self.user,
+            environment_base=self.environment_base,
+            env_file=self.env_file,
+            implied=implied(command, environment, ladder),
+            groups=self.groups,
+            umask=int(self.umask, 8),
+            nice=self.nice,
+            oom_score_adj=self.oom_score_adj,
+            limits={f"RLIMIT_{name.upper()}": _pair(text) for name, text in self.limits.items()},
+        )
 
 
 class FlagModel(Model):
@@ -127,8 +208,7 @@ class LoadedPlaybook:
     @property
     def match(self) -> str | dict[str, Any] | None:
         """How the workload's process is known, as the agent reads it."""
-        match = self.model.workload.match
-        return match.model_dump(exclude_none=True) if isinstance(match, MatchModel) else match
+        return self.model.workload.known_by
 
     @property
     def shape(self) -> Shape:

@@ -257,7 +257,7 @@ def _settled(plan: Plan, session: Session, record: Recorder) -> Sink:
 
 
 def _opened(answer: dict[str, Any], session: Session) -> Opened:
-    facts = {name: answer[name] for name in ("process", "program", "old_program", "faults", "tree", "respawn")}
+    facts = {name: answer[name] for name in ("process", "program", "old_program", "faults", "tree", "respawn", "environment")}
     return Opened(**facts, container=session.seen)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+ELASTIC = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"  # seconds
+ELASTIC_MODULES = ("torch.distributed.run", "torch.distributed.launch")
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Workload:
     """A long-running program, bound: `command` holds the flags that it will be launched with.
 
     directory is absolute; log is absolute or relative to it; match is how a process is known that deployctl did not start
-    (docs/playbook.md); environment is added to the clean one.
+    (docs/playbook.md). The environment is the base (clean or inherit), implied (what the command's launcher needs), what env_file in the
+    target says, and environment; later ones win. limits: {RLIMIT_NAME: (soft, hard)}, -1 for none.
     """
 
     name: str
@@ -40,6 +45,14 @@ class Workload:
     user: str | None = None
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the launch remembers: by name, as they were written
     flags_before: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the last launch remembered
+    environment_base: str = "clean"
+    env_file: str | None = None
+    implied: Mapping[str, str] = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
+    umask: int = 0o022
+    nice: int | None = None
+    oom_score_adj: int | None = None
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """The workload as the agent reads it."""
@@ -53,4 +66,37 @@ class Workload:
             "user": self.user,
             "flags": {name: list(texts) for name, texts in self.flags.items()},
             "flags_before": {name: list(texts) for name, texts in self.flags_before.items()},
+            "environment_base": self.environment_base,
+            "env_file": self.env_file,
+            "implied": dict(self.implied),
+            "groups": None if self.groups is None else list(self.groups),
+            "umask": self.umask,
+            "nice": self.nice,
+            "oom_score_adj": self.oom_score_adj,
+            "limits": {name: list(pair) for name, pair in self.limits.items()},
         }
+
+
+def implied(command: Sequence[str], environment: Mapping[str, str], ladder: Sequence[Rung]) -> dict[str, str]:
+    """What the command's launcher needs in its environment: torchrun's agent kills its ranks 30 s after a signal, whatever a rung says.
+
+    Its limit becomes the first rung and 30 s more, unless the command or the playbook sets it. Source: torch.distributed.elastic,
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT.
+    """
+    options = (word.partition("=")[0].replace("_", "-") for word in command)
+    if not _is_elastic(command) or ELASTIC in environment or "--shutdown-timeout" in options:
+        return {}
+    return {ELASTIC: f"{math.ceil(ladder[0].wait) + 30}"}
+
+
+def _is_elastic(command: Sequence[str]) -> bool:
+    for place, word in enumerate(command):
+        following = command[place + 1] if place + 1 < len(command) else ""
+        name = word.rpartition("/")[2]
+        if name == "torchrun" or (word == "-m" and following in ELASTIC_MODULES):
+            return True
+        if name == "accelerate" or (word == "-m" and following.startswith("accelerate.commands")):
+            return "launch" in command[place + 1 :] or following.endswith(".launch")
+        if name.endswith(".py") or word == "-m":
+            return False
+    return False

@@ -1,91 +1,130 @@
-"""check: proves that what was launched works: the same process is alive for a while, and a line that matches came into its log."""
+"""check: proves that what was launched works: the same process is alive for a while, and everything that is asked for came about."""
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from typing import Any, Dict, List, Optional
 
 from . import procfs
+from .condition import Absent, Condition, Line
 from .faults import Fault
+from .holdings import Gpu, Port
+from .logs import LogReader, tail
+from .metric import Metric
+from .probe import Command, Http
 
 LOOK = 0.1  # seconds between two looks
+LONGEST_LOOK = 6.0  # seconds; a look that took longer was a freeze of ours (a backup), which nobody is to pay for
+ENDING = 0.5  # seconds that a program has to end after a line that must be absent, so that its end is told too
 TELL = 5.0  # seconds between two events
-LINE = 4096  # bytes of a line that are looked at
-TAIL = 20  # last lines of the log that are shown after a failure
 
 
-class LogReader:
-    """The lines of a log since an offset; a line is taken when it is whole."""
+class Watch:
+    """One check under way."""
 
-    def __init__(self, path: str, offset: int) -> None:
-        self.path, self.offset = path, offset
-        self._partial = b""
+    def __init__(self, job: Any, operation: Dict[str, Any]) -> None:
+        self.job, self.operation = job, operation
+        self.reader = LogReader(job.record["log"], job.record["log_offset"])
+        self.line = Line(operation["log"]) if operation["log"] else None
+        self.metric = Metric(operation["metric"]) if operation.get("metric") else None
+        self.conditions: List[Condition] = [item for item in (self.line, self.metric) if item]
+        self.conditions += [Port(job, port) for port in operation.get("port", [])]
+        self.conditions += [Absent(operation["absent"], self.reader)] if operation.get("absent") else []
+        self.conditions += [Http(operation["http"])] if operation.get("http") else []
+        self.conditions += [Command(job, operation["command"])] if operation.get("command") else []
+        self.conditions += [Gpu(job)] if operation.get("gpu") else []
+        self.elapsed = 0.0
+        self._due = dict.fromkeys(map(id, self.conditions), 0.0)
 
-    def lines(self) -> List[str]:
-        """The whole lines that came since the last call; a log that was truncated is read from its start."""
-        try:
-            with open(self.path, "rb") as log:
-                size = os.fstat(log.fileno()).st_size
-                self.offset = min(self.offset, size)
-                log.seek(self.offset)
-                data = log.read(1 << 20)
-        except OSError:
-            return []
-        self.offset += len(data)
-        lines = (self._partial + data).split(b"\n")
-        self._partial = lines.pop()[:LINE]
-        return [line[:LINE].decode("utf-8", "replace") for line in lines]
+    def look(self, elapsed: float) -> bool:
+        """Whether all has come about. Raises Fault when the process has ended, or the log says what it must not say."""
+        alive = procfs.same(self.job.launched)
+        lines = self.reader.lines()
+        for condition in self.conditions:
+            condition.feed(lines)
+        broken = next((condition.broken for condition in self.conditions if condition.broken), None)
+        if not alive or broken:
+            raise self._fault(elapsed, alive and not self._ends(), broken)
+        for condition in self.conditions:
+            if (not condition.met or condition.pace == 0.0) and elapsed >= self._due[id(condition)]:
+                self._due[id(condition)] = elapsed + condition.pace
+                condition.look(self.operation["within"] - elapsed)
+        return elapsed >= float(self.operation["alive"]) and all(condition.met for condition in self.conditions)
+
+    def _ends(self) -> bool:
+        """Whether the process is about to end: a traceback is written before its program is gone."""
+        until = time.monotonic() + ENDING
+        while procfs.same(self.job.launched) and time.monotonic() < until:
+            time.sleep(0.01)
+        return not procfs.same(self.job.launched)
+
+    @property
+    def found(self) -> Optional[str]:
+        """The line of the log that was asked for, once it is there."""
+        return self.line.line if self.line is not None else None
+
+    def waits(self) -> List[Dict[str, str]]:
+        """[{"check", "seen"}] of what has not come about."""
+        return [{"check": condition.name, "seen": condition.seen} for condition in self.conditions if not condition.met]
+
+    def late(self) -> Fault:
+        """The deadline is over."""
+        missing = "; ".join(wait["seen"] for wait in self.waits()) or "the machine was too slow for this check"
+        return self._fail("%s within %g s" % (missing, self.operation["within"]), "see the last lines of the log", waits=self.waits())
+
+    def _fault(self, elapsed: float, alive: bool, broken: Optional[str]) -> Fault:
+        launched, todo = self.job.launched, "see the last lines of the log"
+        if alive:
+            return self._fail(str(broken), todo)
+        ended = self.job.exit_of(launched["pid"], launched["started"])
+        what = "pid %d ended after %.1f s%s" % (launched["pid"], elapsed, "; %s" % broken if broken else "")
+        return self._fail(what, todo, exit=ended)
+
+    def _fail(self, what: str, todo: str, **facts: Any) -> Fault:
+        record = self.job.record
+        return Fault(what, where="check: " + record["log"], todo=todo, tail=tail(record["log"], record["log_offset"]), **facts)
+
+    def close(self) -> None:
+        """Ends what still runs for this check; what a metric has come to is kept for the run's end."""
+        for condition in self.conditions:
+            condition.close()
+        if self.metric is not None:
+            self.job.metrics.append(self.metric.as_dict())
 
 
 def check(job: Any, operation: Dict[str, Any]) -> None:
     """Emits `checking` now and then, and `checked`. Raises Fault with the last lines of the log, and how the process ended.
 
-    operation: alive (seconds), log (regular expression or null), within (seconds).
+    operation: alive (seconds), log (regular expression or null), within (seconds); and where asked: absent (regular expressions),
+    port (numbers), http, command (argv), gpu (true), metric.
     """
-    launched, record = job.launched, job.record
-    if launched is None:
+    if job.launched is None:
         raise Fault("nothing was launched", where="check", todo="put `launch` before `check`")
-    reader = LogReader(record["log"], record["log_offset"])
-    pattern = re.compile(operation["log"]) if operation["log"] else None
-    began = told = time.monotonic()
-    line: Optional[str] = None
-    while True:
-        elapsed = time.monotonic() - began
-        if not procfs.same(launched):
-            raise _fault(job, operation, elapsed, alive=False)
-        if pattern and line is None:
-            line = next((text for text in reader.lines() if pattern.search(text)), None)
-        if elapsed >= operation["alive"] and (line is not None or pattern is None):
-            job.emit("checked", sync=True, alive=round(elapsed, 3), line=line, seconds=round(elapsed, 3))
-            return
-        if elapsed > operation["within"]:
-            raise _fault(job, operation, elapsed, alive=True)
-        if time.monotonic() - told >= TELL:
-            told = time.monotonic()
-            job.emit("checking", elapsed=round(elapsed, 1), alive_for=operation["alive"], line=line)
-        time.sleep(LOOK)
-
-
-def _fault(job: Any, operation: Dict[str, Any], elapsed: float, alive: bool) -> Fault:
-    facts: Dict[str, Any] = {"tail": tail(job.record["log"], job.record["log_offset"])}
-    if alive:
-        what = "no line of the log matches '%s' within %d s" % (operation["log"], operation["within"])
-        return Fault(what, where="check: " + job.record["log"], todo="see the last lines of the log", **facts)
-    ended = job.exit_of(job.launched["pid"], job.launched["started"])
-    facts["exit"] = ended
-    what = "pid %d ended after %.1f s" % (job.launched["pid"], elapsed)
-    return Fault(what, where="check: " + job.record["log"], todo="see the last lines of the log", **facts)
-
-
-def tail(path: str, offset: int) -> List[str]:
-    """The last lines of the log since the offset."""
+    watch = Watch(job, operation)
     try:
-        with open(path, "rb") as log:
-            size = os.fstat(log.fileno()).st_size
-            log.seek(max(min(offset, size), size - (1 << 16)))
-            lines = log.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    return [line[:LINE] for line in lines[-TAIL:]]
+        _wait(job, operation, watch)
+    finally:
+        watch.close()
+    shown = {"metric": watch.metric.as_dict()} if watch.metric else {}
+    passed = [condition.name for condition in watch.conditions]
+    seconds = round(watch.elapsed, 3)
+    job.emit("checked", sync=True, alive=seconds, line=watch.found, seconds=seconds, passed=passed, **shown)
+
+
+def _wait(job: Any, operation: Dict[str, Any], watch: Watch) -> None:
+    """Until all has come about. Only time in which this process ran counts."""
+    elapsed, told, looked = 0.0, 0.0, time.monotonic()
+    while not watch.look(elapsed):
+        if elapsed > operation["within"]:
+            raise watch.late()
+        job.heed()
+        if elapsed - told >= TELL:
+            told = elapsed
+            job.emit(
+                "checking", elapsed=round(elapsed, 1), alive_for=operation["alive"], within=operation["within"], line=watch.found,
+                waits=watch.waits(),
+            )  # fmt: skip
+        time.sleep(LOOK)
+        now = time.monotonic()
+        elapsed, looked = elapsed + min(now - looked, LONGEST_LOOK), now
+    watch.elapsed = elapsed

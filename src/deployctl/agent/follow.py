@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Optional
 
-from . import cutover, lock, opening, procfs, runs, state, tree
+from . import cutover, lock, metric, opening, procfs, runs, state, tree
 from .faults import Fault, Refused
 from .wire import HungUp
 
@@ -25,6 +25,7 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     workload = dict(request["job"]["workload"], match=session.workload["match"])
     seen = dict({name: getattr(session, name) for name in kept}, workload=workload)
     spec = dict(request["job"], target=session.target, **seen)
+    metric.note_before(spec)
     state.write_json(session.home.job(session.run), spec, private=True)
     return {"status": lead(session, spec)}
 

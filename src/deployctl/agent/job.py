@@ -15,6 +15,7 @@ from .faults import Cancelled, Fault, NotStopped, bug
 from .place import Place
 
 Operation = Dict[str, Any]
+MINDED, UNMINDED = 3.0, 0.3  # seconds that a minder has to write down an end; without knowing whether there is one
 OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
     "stop": ladder.stop,
     "golive": golive.golive,
@@ -53,6 +54,7 @@ class Job:
         self.launched_argv: Optional[List[str]] = None
         self.stopped_at: Optional[float] = None
         self.started_at: Optional[float] = None
+        self.metrics: List[Dict[str, Any]] = []  # what checks have measured: {"name", "before", "after"}
         self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
         self.signalled = False  # a signal of the stop has gone out
         self.climb: Any = None  # the stop under way, kept for a linger
@@ -93,12 +95,17 @@ class Job:
 
     def exit_of(self, pid: int, started: int) -> Optional[Dict[str, Any]]:
         """How the process ended, as its minder wrote it: {"status" or "signal", "ended"}; None when there is no minder or it is late."""
-        until = time.monotonic() + 0.3
+        known = self.record if self.record is not None and self.record["pid"] == pid else {}
+        minder = known.get("minder")
+        until = time.monotonic() + (MINDED if minder else UNMINDED)
         while True:
+            over = (
+                time.monotonic() > until or (self.record is None and self.launched is None) or not (minder is None or procfs.same(minder))
+            )
             written = state.read_json(self.home.exit)
             if written and (written.get("pid"), written.get("started")) == (pid, started):
                 return written
-            if (self.record is None and self.launched is None) or time.monotonic() > until:
+            if over:
                 return None
             time.sleep(0.01)
 
@@ -224,7 +231,10 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
     process = None
     if job.launched is not None and status in (0, 1):
         process = {"pid": job.launched["pid"], "argv": job.launched_argv}
-    job.emit("end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None)
+    job.emit(
+        "end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None,
+        **({"metrics": job.metrics} if job.metrics else {}),
+    )  # fmt: skip
     return status
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import capture, environment, launchers, lock, looks, program, respawn, runs, scope, state, tree
+from . import become, capture, environment, launchers, lock, looks, program, respawn, runs, scope, starts, state, tree, unit
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -39,10 +39,12 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "flags", "faults"}: what is unknown is in faults.
+    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "environment", "flags", "faults"} (what is unknown).
 
     process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
-    start it again (respawn.supervisor); both null when it does not run; flags are what the last launch remembered of them.
+    start it again (respawn.supervisor); both null when it does not run; old_program is what the running process uses, `other` in it says
+    that the new one is another; environment is {"lost", "changed"}, names that a program hears of; flags are what the last launch
+    remembered of them.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -54,8 +56,12 @@ def facts(session: Any) -> Facts:
     top = session.before
     members = tree.tree([top["pid"]], os.fsencode(session.home.mark)) if top else []
     session.samples = looks.take(members)
-    session.program = _noting(faults, "program", lambda: _program(session.workload))
+    surroundings = _noting(faults, "environment", lambda: environment.of(session.workload, session.capture))
+    session.program = _noting(faults, "program", lambda: _program(session.workload, surroundings)) if surroundings is not None else None
+    if session.program is not None:
+        _noting(faults, "start", lambda: _rehearse(session))
     _noting(faults, "scope", scope.look)
+    _noting(faults, "systemd", unit.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
     recorded = found is not None and found.how == "record"
     return {
@@ -65,7 +71,8 @@ def facts(session: Any) -> Facts:
         "tree": launchers.as_dict(launchers.line(top, members)) if top else None,
         "respawn": respawn.supervisor(top) if top and not recorded else None,
         "program": session.program.as_dict() if session.program else None,
-        "old_program": old.as_dict() if old else None,
+        "old_program": dict(old.as_dict(), other=_other(session, old)) if old else None,
+        "environment": environment.compared(session.capture and session.capture["environment"], surroundings or {}),
         "flags": (session.record or {}).get("flags") or {},
         "faults": faults,
     }
@@ -99,9 +106,15 @@ def _process(session: Any) -> tree.Found:
     return found
 
 
-def _program(workload: Dict[str, Any]) -> program.Program:
-    user = environment.user_of(workload["user"])
-    return program.find(workload["command"], environment.clean(user, workload["environment"]), workload["directory"])
+def _program(workload: Dict[str, Any], surroundings: Dict[str, str]) -> program.Program:
+    return program.find(workload["command"], surroundings, workload["directory"])
+
+
+def _rehearse(session: Any) -> None:
+    """Whether the program could be started at all by whom and as what it shall be; the directory may yet be pushed."""
+    workload = session.workload
+    if os.path.isdir(workload["directory"]):
+        become.rehearse(starts.new(dict(workload, log=workload["log"] or os.devnull), session.capture))
 
 
 def _same_program(session: Any) -> Optional[program.Program]:
@@ -109,10 +122,14 @@ def _same_program(session: Any) -> Optional[program.Program]:
         return None
     was = session.capture
     old = program.running(was["argv"], was["environment"], was["directory"], was["exe"])
-    new = session.program
-    if new is not None and old.identity != new.identity:
+    if _other(session, old) and not session.workload["command"][0].startswith("/"):
         raise Refused(
-            "the running process uses %s, this command would start %s" % (old.path, new.interpreter),
-            where="workload: command", todo="name the running one by its path: %s" % old.path,
+            "the running process uses %s, this command would start %s" % (old.path, session.program.interpreter),
+            where="workload: command", todo="name the one that you mean by its absolute path; the running one is %s" % old.path,
         )  # fmt: skip
     return old
+
+
+def _other(session: Any, old: program.Program) -> bool:
+    """Whether the command would start another program than the one that runs."""
+    return session.program is not None and bool(old.identity != session.program.identity)

@@ -6,7 +6,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import job as jobs
-from . import lock, procfs, state
+from . import lock, procfs, state, unit
 from .faults import Refused
 
 Event = Dict[str, Any]
@@ -83,6 +83,7 @@ def close(home: state.Home, run: str) -> None:
             os.unlink(path)
         except FileNotFoundError:
             pass
+    unit.remove(os.path.join(home.runs, run))
 
 
 def job_of(home: state.Home, run: str) -> Optional[procfs.Seen]:

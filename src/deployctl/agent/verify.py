@@ -55,7 +55,7 @@ def _interpreter(session: Any) -> str:
 
 
 def _environment(session: Any) -> Dict[str, str]:
-    return environment.clean(environment.user_of(session.workload["user"]), session.workload["environment"])
+    return environment.of(session.workload, session.capture)
 
 
 def _compile(session: Any, interpreter: str, files: List[List[str]]) -> Dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from deployctl.events import Event
 from deployctl.report import faults, stops
@@ -38,7 +39,20 @@ def _found(event: Event) -> Line:
 
 def _program(event: Event) -> Line:
     prefix = f", environment {safe(event['prefix'])}" if event.get("prefix") else ""
-    return Line("program", f"{safe(event['path'])}{prefix}")
+    was = f"; the running process uses {safe(event['was'])}" if event.get("was") else ""
+    return Line("program", f"{safe(event['path'])}{prefix}{was}", "note" if was else "plain")
+
+
+def _environment(event: Event) -> Line:
+    base = "inherited from the running process" if event["base"] == "inherit" else event["base"]
+    return Line("environ", safe(base), "note" if event["lost"] or event["changed"] else "plain", tuple(variables(event)))
+
+
+def variables(found: dict[str, Any]) -> list[str]:
+    """What the new environment lacks of the running process's, and has otherwise; names only."""
+    lost, changed = (", ".join(safe(name) for name in found.get(key) or []) for key in ("lost", "changed"))
+    told = [f"lost: {lost} (the running process has it; `environment:` or `env_file:` would keep it)"] if lost else []
+    return [*told, f"changed: {changed}"] if changed else told
 
 
 def _flags(event: Event) -> Line:
@@ -79,13 +93,23 @@ def _launched(event: Event) -> Line:
 
 
 def _checking(event: Event) -> Line:
-    waits = "the line came" if event.get("line") else "waits for its time or its line"
-    return Line("", f"{show_duration(event['elapsed'])}: alive, {waits}")
+    waits = "; ".join(safe(wait["seen"]) for wait in event.get("waits") or []) or "waits for its time"
+    bound = f" of {show_duration(event['within'])}" if "within" in event else ""
+    return Line("", f"{show_duration(event['elapsed'])}{bound}: alive, {waits}")
 
 
 def _checked(event: Event) -> Line:
     line = f"; log: {safe(event['line'], 120)}" if event.get("line") else ""
-    return Line("check", f"alive for {show_duration(event['alive'])}{line}", "good")
+    passed = [safe(name) for name in event.get("passed") or [] if name not in ("log", "absent")]
+    metric = event.get("metric")
+    told = "".join(f"; {figures(metric)}" if metric and name == safe(metric["name"]) else f"; {name}" for name in passed)
+    return Line("check", f"alive for {show_duration(event['alive'])}{line}{told}", "good")
+
+
+def figures(metric: dict[str, Any]) -> str:
+    """A metric before the stop and after the launch."""
+    before, after = ("not known" if number is None else f"{number:.6g}" for number in (metric["before"], metric["after"]))
+    return f"{safe(metric['name'])} {before} before, {after} after"
 
 
 def _failed(event: Event) -> Line:
@@ -166,13 +190,14 @@ def _end(event: Event) -> Line:
         text += f"; it was down for {show_duration(event['down'])}"
     if event["status"] not in (0,) and event.get("reason"):
         text += f", because: {safe(event['reason'])}"
+    text += "".join(f"; {figures(metric)}" for metric in event.get("metrics") or [])
     return Line(event["target"], text, "good" if event["status"] == 0 else "bad")
 
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
-    "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live,
-    "back": _back,
+    "environment": _environment, "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op,
+    **stops.SAYINGS, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy, "moved": _moved, "started": _started,
     "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,

@@ -8,6 +8,7 @@ from typing import Any
 
 from deployctl.flags.changes import Change
 from deployctl.report import faults
+from deployctl.report.lines import variables
 from deployctl.report.text import command, count, holder, process, remembered, safe
 from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
@@ -25,6 +26,9 @@ def lines(preview: Preview) -> list[str]:
         *_dropped(plan),
         f"  directory  {safe(workload['directory'])}",
         *[f"  set        {safe(name)}={safe(text)}" for name, text in workload["environment"].items()],
+        *[f"  set        {safe(name)}={safe(text)} (the first rung and 30 s)" for name, text in workload.get("implied", {}).items()],
+        *_program(preview.found),
+        *[f"  environ    {line}" for line in variables(preview.found.get("environment") or {})],
     ]
     if preview.holder:
         found.append(f"  locked by  {holder(preview.holder)}")
@@ -63,6 +67,12 @@ def _dropped(plan: dict[str, Any]) -> list[str]:
     kept = [f"  kept       {line}, from the last launch" for line in remembered(plan["kept"])]
     advice = "which the last launch had; give it again, or `--keep-flags`"
     return kept + [f"  dropped    {line}, {advice}" for line in remembered(plan["dropped"])]
+def _program(found: dict[str, Any]) -> list[str]:
+    """The new program where it is another than the one that runs."""
+    new, old = found.get("program"), found.get("old_program")
+    if not new or not old or not old.get("other"):
+        return []
+    return [f"  program    {safe(new['path'])}; the running process uses {safe(old['path'])}"]
 
 
 def _running(found: dict[str, Any]) -> str:
@@ -76,7 +86,8 @@ def _running(found: dict[str, Any]) -> str:
 def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
     say = {"push": _push, "verify": _verify, "snapshot": _snapshot, "stop": _stop, "check": _check}.get(step["step"])
     if step["step"] == "launch":
-        return f"launch    {command(workload['command'], 120)}"
+        unit = "in a unit of systemd, " if step.get("as") == "systemd" else ""
+        return f"launch    {unit}{command(workload['command'], 120)}"
     return f"{step['step']:<8}  {say(step)}" if say else step["step"]
 
 
@@ -129,6 +140,16 @@ def _clock(step: dict[str, Any]) -> list[str]:
 
 def _check(step: dict[str, Any]) -> str:
     parts = [f"alive for {show_duration(step.get('alive', 5.0))}"]
-    if step.get("log"):
-        parts.append(f"a line of the log matches '{safe(step['log'])}' within {show_duration(step.get('within', 60.0))}")
-    return ", ".join(parts)
+    parts += [f"a line of the log matches '{safe(step['log'])}'"] if step.get("log") else []
+    parts += [f"no line of the log matches '{safe(pattern)}'" for pattern in step.get("absent", ())]
+    parts += [f"listens on port {port}" for port in step.get("port", ())]
+    parts += [f"{safe(step['http']['url'])} answers"] if step.get("http") else []
+    parts += [f"`{command(step['command'])}` ends with 0"] if step.get("command") else []
+    parts += ["holds a GPU"] if step.get("gpu") else []
+    parts += [_metric(step["metric"])] if step.get("metric") else []
+    return f"{', '.join(parts)}; within {show_duration(step.get('within', 60.0))}"
+
+
+def _metric(metric: dict[str, Any]) -> str:
+    bounds = [f"{which.replace('_', ' ')} {safe(metric[which])}" for which in ("at_least", "at_most") if metric.get(which)]
+    return " ".join([safe(metric.get("name", "metric")), " and ".join(bounds) or "comes"])

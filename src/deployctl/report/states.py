@@ -7,6 +7,7 @@ from typing import Any
 from deployctl.report import faults, text
 from deployctl.report.lines import ENDS
 from deployctl.report.text import ago, clock, command, process, safe
+from deployctl.values import show_duration
 
 
 def lines(target: str, state: dict[str, Any]) -> list[str]:
@@ -40,8 +41,11 @@ def _workload(target: str, workload: dict[str, Any]) -> list[str]:
 def _ended(workload: dict[str, Any]) -> str:
     if workload["record"] is None:
         return "does not run; deployctl never launched it here"
-    if workload["exit"]:
-        return f"does not run: ended {clock(workload['exit']['ended'])} with {faults.how_ended(workload['exit'])}"
+    ended = workload["exit"]
+    if ended:
+        how = f"by {faults.signal_shown(ended['signal'])}" if "signal" in ended else f"with status {ended['status']}"
+        lasted = f", after {show_duration(ended['lasted'])}" if "lasted" in ended else ""
+        return f"does not run: ended {clock(ended['ended'])} {how}{faults.out_of_memory(ended)}{lasted}"
     return "does not run; how it ended is not known"
 
 

@@ -45,8 +45,8 @@ def ago(seconds: float, now: float | None = None) -> str:
 
 
 def count(number: int, word: str) -> str:
-    """'1 file', '3 files'."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    """'1 file', '3 files', '2 processes'."""
+    return f"{number} {word}{'' if number == 1 else 'es' if word.endswith('s') else 's'}"
 
 
 def process(seen: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ A step knows no transport and no other step. `prepare` talks with the agent and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -78,7 +78,8 @@ class Opened:
     process is a Seen (docs/architecture.md section 6) or None; program and old_program are {path, interpreter, prefix, version} of the
     new command and of the running process, or None where they could not be found; tree and respawn are what agent/launchers.py and
     agent/respawn.py say of the running process, or None; faults are what a step must hear of that builds on the process or the program;
-    container is what the host said, None where the target is no container.
+    environment is {lost, changed}: names that the running process has and the new one has not, or has with another value; container is
+    what the host said, None where the target is no container.
     """
 
     process: Mapping[str, Any] | None
@@ -87,6 +88,7 @@ class Opened:
     faults: Mapping[str, Mapping[str, Any]]
     tree: Mapping[str, Any] | None = None
     respawn: Mapping[str, Any] | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
     container: HostFacts | None = None
 
     def require(self, fact: str) -> None:
