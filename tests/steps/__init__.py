@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
 
+from deployctl.agent import golive
 from deployctl.errors import DeployError, WordsError
 from deployctl.playbook import load
 from deployctl.steps.base import Opened, Setting, Step
@@ -110,6 +112,16 @@ class Talk:
             "undo": list(undo),
         }
         return list(self.session.follow("job", job=spec, events=[]))
+
+    def golive(self, piece: Any) -> None:
+        """Lets a job bring what a push prepared to its place."""
+        ended = self.job(*Push.model_validate({"from": ".", "to": "/"}).compile(setting(), piece).do)[-1]
+        assert (ended["what"], ended["status"]) == ("end", 0), ended
+
+    def goback(self, piece: Any) -> None:
+        """Takes that back, as a job does when a later step fails; in this process."""
+        done = Push.model_validate({"from": ".", "to": "/"}).compile(setting(), piece).undo
+        golive.goback(SimpleNamespace(run=self.run, emit=lambda *_, **__: None), done[0])
 
     def staged(self, path: str) -> Path:
         """Where a staged file lies until it goes live."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import List
+from typing import Dict, List, Optional
 
 from .faults import Refused
 from .state import Home, private_directory
@@ -64,8 +64,19 @@ class Place:
 
 
 def inside(path: str) -> bool:
-    """Whether a path below a destination stays there by its own words."""
-    return os.path.normpath(path).split("/")[0] not in ("", "..")
+    """Whether a path below a destination stays there by its own words, and out of our own place."""
+    parts = os.path.normpath(path).split("/")
+    return parts[0] not in ("", "..", ".") and NAME not in parts
+
+
+def room(root: str) -> Dict[str, Optional[int]]:
+    """{"free": bytes that a file there may still take, "inodes": how many files, or null where the file system does not count them}."""
+    while not os.path.isdir(root):
+        root = os.path.dirname(root)
+    seen = os.statvfs(root)
+    root_may = os.geteuid() == 0
+    inodes = (seen.f_ffree if root_may else seen.f_favail) if seen.f_files else None
+    return {"free": (seen.f_bfree if root_may else seen.f_bavail) * seen.f_frsize, "inodes": inodes}
 
 
 def make(root: str, run: str, home: Home) -> Place:

@@ -58,8 +58,14 @@ def _unchanged(event: Event) -> Line:
 
 def _staged(event: Event) -> Line:
     size = f"{show_size(event['bytes'])} ({show_size(event['sent'])} sent)"
-    text = f"{len(event['changed'])} of {count(event['files'], 'file')} differ, {size}, staged for {safe(event['destination'])}"
-    return Line("push", text, more=tuple(safe(path) for path in event["changed"][:10]))
+    gone = event.get("gone") or []
+    goes = f", {len(gone)} to be removed" if gone else ""
+    text = f"{len(event['changed'])} of {count(event['files'], 'file')} differ{goes}, {size}, staged for {safe(event['destination'])}"
+    return Line("push", text, more=(*map(safe, event["changed"][:10]), *(f"{safe(path)} is removed" for path in gone[:10])))
+
+
+def _sending(event: Event) -> Line:
+    return Line("", f"{show_size(event['sent'])} of {show_size(event['of'])} sent")
 
 
 def _verified(event: Event) -> Line:
@@ -108,7 +114,8 @@ def _not_stopped(event: Event) -> Line:
 
 
 def _live(event: Event) -> Line:
-    return Line("live", f"{count(event['files'], 'new file')} in place")
+    gone = f", {count(event['removed'], 'old one')} removed" if event.get("removed") else ""
+    return Line("live", f"{count(event['files'], 'new file')} in place{gone}")
 
 
 def _back(event: Event) -> Line:
@@ -200,6 +207,7 @@ def _detail(event: Event) -> str:
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "unchanged": _unchanged,
+    "sending": _sending,
     "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, "rung": _rung, "rung-skipped": _rung_skipped,
     "signalled": lambda _: None,
     "waiting": _waiting, "stopped": _stopped, "not-running": _not_running, "not-stopped": _not_stopped, "live": _live, "back": _back,

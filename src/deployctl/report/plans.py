@@ -25,6 +25,7 @@ def lines(preview: Preview) -> list[str]:
     for number, step in enumerate(preview.steps, 1):
         found.append(f"  {number}. {_step(step, workload)}")
         found += [f"       {safe(path)}" for path in step.get("changed", [])]
+        found += [f"       {safe(path)} is removed" for path in step.get("gone", [])]
     for problem in preview.problems:
         found += faults.lines(problem)
     ends = f"end with status {preview.status} before its cut-over" if preview.problems else "go on to its cut-over"
@@ -49,7 +50,8 @@ def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
 def _push(step: dict[str, Any]) -> str:
     if "changed" not in step:
         return f"{safe(step['from'])} to {safe(step['to'])}"
-    return f"{len(step['changed'])} of {count(step['files'], 'file')} differ, {show_size(step['bytes'])}, to {safe(step['to'])}"
+    gone = f", {len(step['gone'])} to be removed" if step.get("gone") else ""
+    return f"{len(step['changed'])} of {count(step['files'], 'file')} differ{gone}, {show_size(step['bytes'])}, to {safe(step['to'])}"
 
 
 def _verify(step: dict[str, Any]) -> str:
