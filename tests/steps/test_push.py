@@ -337,6 +337,126 @@ def test_the_bundle_is_gone_when_it_was_unpacked(talk: Talk) -> None:
     assert os.listdir(talk.live / ".deployctl" / RUN) == ["new"]
 
 
+# --- via session
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_many_files_arrive_whole_each_way(talk: Talk, via: str) -> None:
+    noise = random.Random(8)
+    contents = {f"d{number % 5}/f{number}": noise.randbytes(noise.choice([0, 1, 700, 5000, 300_000])) for number in range(40)}
+    contents |= {f"t{number}.txt": b"a line of text\n" * number * 100 for number in range(20)}
+    for path, content in contents.items():
+        talk.write(path, content)
+    talk.golive(talk.push(via=via))
+    assert talk.contents() == contents
+    [event] = said(talk.events, "staged")
+    assert 0 < event["sent"] < event["bytes"]
+
+
+def test_a_file_that_changes_on_its_way_is_refused_and_the_talk_goes_on(talk: Talk) -> None:
+    file, step, plan = talk.write("a.py", b"x" * 2_000_000), push(talk.train, to=str(talk.live), via="session"), setting(talk.home)
+    gathered = step.gather(plan)
+    file.write_bytes(b"x" * 1_500_000)
+    with pytest.raises(RefusedError, match="it changed while it was read"):
+        step.prepare(gathered, talk.session, plan, opened(), talk.record)
+    assert talk.ask("place", root=str(talk.live))["incoming"]
+    talk.close()
+    assert os.listdir(talk.live) == []
+
+
+def test_what_the_agent_refuses_is_not_sent_to_its_end(talk: Talk) -> None:
+    talk.write_live("sub")  # a file, where a directory must be staged; nobody looked
+    talk.ask("place", root=str(talk.live))
+    (talk.live / ".deployctl" / RUN / "new").write_bytes(b"in the way")
+    sent = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(2000):
+            sent += 1
+            yield bytes(1 << 18)
+
+    file = {"path": "sub/a", "size": 2000 << 18, "sha256": "", "executable": False}
+    with pytest.raises(AgentError, match="did not arrive whole"):
+        talk.session.feed("stage", pieces(), root=str(talk.live), bundle=None, packed=0, files=[file])
+    assert sent < 1000
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_holes_stay_holes_and_memory_stays_flat(talk: Talk, via: str) -> None:
+    size = 200_000_001
+    with talk.write("big", b"head").open("r+b") as file:
+        file.truncate(size)
+        file.seek(size - 4)
+        file.write(b"tail")
+    before = peak(talk)
+    talk.push(via=via)
+    staged = talk.staged("big")
+    assert (staged.stat().st_size, staged.stat().st_blocks * 512 < 8_000_000) == (size, True)
+    with staged.open("rb") as stream:
+        assert stream.read(6) == b"head\0\0"
+        stream.seek(-6, os.SEEK_END)
+        assert stream.read() == b"\0\0tail"
+    assert peak(talk) - before < 30_000
+
+
+def peak(talk: Talk) -> int:
+    """The most memory that the agent has had, in kB."""
+    status = Path(f"/proc/{talk.session._channel._child.pid}/status").read_text()  # type: ignore[attr-defined]
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+
+
+# --- room
+
+
+@pytest.fixture
+def small(talk: Talk) -> Iterator[Talk]:
+    """The destination is a file system of 2 MiB and 40 inodes."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=40", "tmpfs", str(talk.live)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("nothing may be mounted here")
+    yield talk
+    subprocess.run(["umount", "-l", str(talk.live)], check=True)
+
+
+def test_a_destination_without_room_is_refused_before_anything_is_sent(small: Talk) -> None:
+    small.write_live("a.bin")
+    small.write("a.bin", random.Random(9).randbytes(3_000_000))
+    error = refused(small.push)
+    assert isinstance(error, RefusedError)
+    assert error.what.startswith("3.0 MB are needed there, 2.")
+    small.close()
+    assert small.contents() == {"a.bin": b"old\n"}
+    assert os.listdir(small.live) == ["a.bin"]
+
+
+def test_a_destination_without_inodes_is_refused(small: Talk) -> None:
+    for number in range(60):
+        small.write(f"f{number}", b"x")
+    assert "files and directories are to be made there" in refused(small.push).what
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_a_disk_that_fills_in_the_middle_changes_nothing_and_leaves_nothing(small: Talk, via: str) -> None:
+    small.write_live("a.bin")
+    small.write("a.bin", random.Random(10).randbytes(800_000))
+    ask = small.session.ask
+
+    def fill_then(op: str, **fields: Any) -> dict[str, Any]:
+        answer = ask(op, **fields)
+        if op == "place":  # room was there when it was looked for
+            (small.live / "ballast").write_bytes(bytes(1_500_000))
+        return answer
+
+    small.session.ask = fill_then  # type: ignore[method-assign]
+    error = refused(lambda: small.push(via=via))
+    assert "No space left" in error.what
+    small.close()
+    (small.live / "ballast").unlink()
+    assert os.listdir(small.live) == ["a.bin"]
+    assert small.contents() == {"a.bin": b"old\n"}
+
+
 # --- owner and mode
 
 

@@ -123,7 +123,6 @@ def apply(text: str, base: int) -> int:
             else:
                 bits |= _PLAIN[letter] & mask
         if found[2] == "=":
-            base = base & ~(mask | (0o1000 if "o" in who else 0)) | bits
-        else:
-            base = base | bits if found[2] == "+" else base & ~bits
+            base &= ~(mask | (0o1000 if "o" in who else 0))
+        base = base & ~bits if found[2] == "-" else base | bits
     return base

@@ -57,7 +57,8 @@ def _go(place: Place, files: Files) -> None:
                 pass  # another user's; the time of the new file makes it worthless (stage.py)
     for directory in sorted(intent["emptied"], key=len, reverse=True):
         _remove_if_empty(place.live(directory))
-    _sync({os.path.dirname(place.live(path)) for path in (*paths, *files.get("remove", []))})
+    for directory in {_nearest(os.path.dirname(place.live(path))) for path in (*paths, *files.get("remove", []))}:
+        sync_directory(directory)
 
 
 def _make_directories(place: Place, intent: intents.Intent, directory: str, files: Files) -> None:
@@ -142,8 +143,6 @@ def _remove_if_empty(directory: str) -> None:
         pass
 
 
-def _sync(directories: Any) -> None:
-    for directory in directories:
-        while not os.path.isdir(directory):
-            directory = os.path.dirname(directory)
-        sync_directory(directory)
+def _nearest(directory: str) -> str:
+    """The directory, or the nearest one above it that is there."""
+    return directory if os.path.isdir(directory) else _nearest(os.path.dirname(directory))

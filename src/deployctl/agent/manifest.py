@@ -44,7 +44,7 @@ def make_place(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     going = request.get("remove", [])
     obstacles.look_at_files(root, going, going=True)
     for path in going:
-        whole = _whole(root, path)
+        whole = place.whole(root, path)
         if whole in session.brought:
             raise Refused(_CONTRADICTION, where=whole, todo="exclude it in the push that has `delete`")
         session.leaving.add(whole)
@@ -63,17 +63,12 @@ def _claim(session: Any, root: str, paths: List[str]) -> None:
     for path in paths:
         if not place.inside(path):
             raise Refused("the path leaves the destination", where=path, todo="correct the playbook")
-        whole = _whole(root, path)
+        whole = place.whole(root, path)
         if whole in session.brought:
             raise Refused("two pushes of this run bring it", where=whole, todo="exclude it in one of them")
         if whole in session.leaving:
             raise Refused(_CONTRADICTION, where=whole, todo="exclude it in the push that has `delete`")
         session.brought.add(whole)
-
-
-def _whole(root: str, path: str) -> str:
-    directory, name = os.path.split(os.path.join(root, path))
-    return os.path.join(os.path.realpath(directory), name)
 
 
 def hash_of(path: str, size: int) -> Optional[str]:

@@ -103,7 +103,7 @@ def _look_at_file(path: str, seen: os.stat_result, mounts: Set[str], keeps_owner
     if what:
         raise Refused("it is %s" % what, where=path, todo="take that away with chattr, or exclude it")
     own = os.geteuid()
-    if own == 0 or own == seen.st_uid:
+    if own in (0, seen.st_uid):
         return
     if keeps_owner:
         raise Refused("it belongs to uid %d, and uid %d cannot replace it as that" % (seen.st_uid, own), where=path, todo=_OTHER)

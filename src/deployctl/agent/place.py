@@ -69,6 +69,12 @@ def inside(path: str) -> bool:
     return parts[0] not in ("", "..", ".") and NAME not in parts
 
 
+def whole(root: str, path: str) -> str:
+    """The absolute path of a file, without links on the way to it: one text for one file, whichever push names it."""
+    directory, name = os.path.split(os.path.join(root, path))
+    return os.path.join(os.path.realpath(directory), name)
+
+
 def room(root: str) -> Dict[str, Optional[int]]:
     """{"free": bytes that a file there may still take, "inodes": how many files, or null where the file system does not count them}."""
     while not os.path.isdir(root):

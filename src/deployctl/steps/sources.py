@@ -86,7 +86,8 @@ def _matching(pattern: Path, patterns: Patterns) -> Iterator[tuple[str, Path]]:
     parts = pattern.parts
     fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     top = Path(*parts[:fixed])
-    for name in sorted(glob.glob(str(Path(*parts[fixed:])), root_dir=top, recursive=True)):  # noqa: PTH207 - Path.glob goes into hidden ones
+    found = glob.glob(str(Path(*parts[fixed:])), root_dir=top, recursive=True)  # noqa: PTH207 - Path.glob goes into hidden directories
+    for name in sorted(found):
         if (top / name).is_dir() and not (top / name).is_symlink():
             yield from _tree(top, name.rstrip("/"), patterns)
         elif patterns.match(name):
