@@ -69,7 +69,12 @@ def _sending(event: Event) -> Line:
 
 
 def _verified(event: Event) -> Line:
-    return Line("verify", f"{count(event['files'], 'staged file')} compiled by {safe(event['interpreter'])} ({safe(event['version'])})")
+    warnings = event.get("warnings") or []
+    done = [f"{count(event['files'], 'staged file')} compiled by {safe(event['interpreter'])} ({safe(event['version'])})"]
+    done += [f"{safe(module)} imported" for module in event.get("imported") or []]
+    done += [f"{command(event['command'], 60)} ended with 0"] if event.get("command") else []
+    more = tuple(f"note: {safe(warning['path'])}: {safe(warning['what'])}" for warning in warnings)
+    return Line("verify", ", ".join(done), "bad" if more else "plain", more)
 
 
 def _cutover(event: Event) -> Line:

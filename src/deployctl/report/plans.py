@@ -55,7 +55,10 @@ def _push(step: dict[str, Any]) -> str:
 
 
 def _verify(step: dict[str, Any]) -> str:
-    return ", ".join(name for name in step if name != "step")
+    parts = ["py_compile"] if step.get("py_compile") else []
+    parts += [f"import {safe(module)}" for module in step.get("import", [])]
+    parts += [command(step["command"], 120)] if step.get("command") else []
+    return ", ".join([*parts, f"Python {step['python']}"] if step.get("python") else parts)
 
 
 def _stop(step: dict[str, Any]) -> str:
