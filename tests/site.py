@@ -158,8 +158,8 @@ class Site:
         (self.home / "playbooks" / "restart.yaml").write_text(json.dumps(plan))
 
     def environment(self) -> dict[str, str]:
-        """What a person's shell would give; the journal goes to a home of the test."""
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
+        """What a person's shell would give; the journal goes to a home of the test. PYTHONPATH: another tree than the installed one."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM", "PYTHONPATH") if name in os.environ}
         return {**kept, "HOME": str(self.home / "home"), "XDG_STATE_HOME": str(self.home / "home" / "state"), "USER": "anna"}
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:

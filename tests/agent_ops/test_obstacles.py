@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import dress, listing, obstacles
+from deployctl.agent import dress, listing, obstacles, place, state
 from deployctl.agent.faults import Refused
-from tests.agent_ops import write
+from tests.agent_ops import forked, write
 
 
 def refused(act: Callable[[], Any]) -> str:
@@ -59,6 +59,22 @@ def test_a_destination_that_is_a_mount_point_works(root: str) -> None:
     obstacles.look_at_files(root, ["sub/c.py", "d.py"])
 
 
+@pytest.mark.parametrize("kind", ["link", "foreign", "file"])
+def test_a_place_that_somebody_else_made_is_not_used(root: str, kind: str, tmp_path: Path) -> None:
+    ours = root + "/.deployctl"
+    if kind == "link":
+        (tmp_path / "elsewhere").mkdir()
+        os.symlink(str(tmp_path / "elsewhere"), ours)
+    elif kind == "foreign":
+        os.mkdir(ours)
+        os.chown(ours, 1234, 1234)
+    else:
+        write(ours, b"")
+    said = refused(lambda: place.make(root, "20260101-000000-aaaa", state.Home(str(tmp_path / "state"), "train")))
+    assert said == f"{ours}: it is no directory of uid 0"
+    assert not (tmp_path / "elsewhere").exists() or not os.listdir(tmp_path / "elsewhere")
+
+
 def test_a_read_only_destination_is_refused(root: str) -> None:
     mount("-t", "tmpfs", "-o", "ro", "tmpfs", root)
     assert refused(lambda: obstacles.look_at_root(root)) == f"{root}: its file system is read-only"
@@ -76,31 +92,26 @@ def test_what_another_user_may_not_replace_is_refused(root: str, directory: int,
     os.chmod(root, directory)
     os.chown(root + "/a.py", owner, owner)
     os.chmod(root + "/a.py", mode)
-    assert as_user(1234, root) == (what or "fine")
+    assert as_user(1234, root) == (what or "")
 
 
 def as_user(uid: int, root: str) -> str:
     """What a process of that user hears of a.py in root, which it reaches through its working directory."""
     listens, tells = os.pipe()
-    child = os.fork()
-    if not child:
-        said = "fine"
+
+    def look() -> None:
+        os.chdir(root)
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
         try:
-            os.chdir(root)
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
             obstacles.look_at_root(".")
             obstacles.look_at_files(".", ["a.py"], keeps_owner=True)
         except Refused as fault:
-            said = fault.what
-        except BaseException as error:
-            said = repr(error)
-        finally:
-            os.write(tells, said.encode())
-            os._exit(0)
+            os.write(tells, fault.what.encode())
+
+    assert forked(look) == 0
     os.close(tells)
-    os.waitpid(child, 0)
     with os.fdopen(listens) as words:
         return words.read()
 

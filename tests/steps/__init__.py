@@ -129,8 +129,12 @@ class Talk:
 
     def contents(self) -> dict[str, bytes]:
         """What is below the destination, without deployctl's own place."""
-        files = [path for path in self.live.rglob("*") if path.is_file() and ".deployctl" not in path.parts]
-        return {str(path.relative_to(self.live)): path.read_bytes() for path in files}
+        return self.contents_of(self.live)
+
+    def contents_of(self, root: Path) -> dict[str, bytes]:
+        """The same of another directory."""
+        files = [path for path in root.rglob("*") if path.is_file() and ".deployctl" not in path.parts]
+        return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
     def close(self) -> None:
         """Leaves the session."""

@@ -272,7 +272,7 @@ def test_a_module_is_imported_in_the_tree_as_it_will_be(site: Talk) -> None:
     before = {path: path.lstat().st_ctime_ns for path in site.live.rglob("*") if ".deployctl" not in path.parts}
     assert tried(site, **{"import": ["look", "pkg.new"]}).interpreter == PYTHON
     assert {path: path.lstat().st_ctime_ns for path in site.live.rglob("*") if ".deployctl" not in path.parts} == before
-    assert sorted(os.listdir(site.live / ".deployctl" / RUN)) == ["new"]
+    assert sorted(os.listdir(site.live / ".deployctl" / RUN)) == ["about.json", "new"]
 
 
 def test_every_import_that_fails_is_named_with_its_reason(site: Talk) -> None:

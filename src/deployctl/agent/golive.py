@@ -103,30 +103,33 @@ def goback(job: Any, operation: Dict[str, Any]) -> None:
 
 
 def _back(place: Place, intent: intents.Intent, path: str, brought: bool) -> int:
-    """Whether there was something to do. The release's link is renamed over the new file, so the name is never missing."""
+    """Whether there was something to do. The release's link is renamed over the new file, so the name is never missing.
+
+    Compiled files come first: as long as the file itself is not back, a crash in between leads here again.
+    """
     had = intent["had"].pop(path, True)
-    done = _put_back(place, intent, path)
-    if not done and brought and not had and not os.path.lexists(place.new(path)) and os.path.lexists(place.live(path)):
-        os.unlink(place.live(path))
-        done = 1
-    caches = intent["caches"].pop(path, None)
-    if caches is not None and done:
-        for cache in intents.caches_of(place, path):
+    fresh = brought and not had and not os.path.lexists(place.new(path)) and os.path.lexists(place.live(path))
+    changed = fresh or os.path.lexists(place.old(path))
+    caches = intent["caches"].pop(path, [])
+    for cache in intents.caches_of(place, path) if changed and path.endswith(".py") else ():
+        if cache not in caches or os.path.lexists(place.old(cache)):
             os.unlink(place.live(cache))  # of the new file
-    for cache in caches or ():
+    for cache in caches:
         intent["had"].pop(cache, None)
         _put_back(place, intent, cache)
-    if done and os.path.isdir(os.path.dirname(place.live(path))):
-        sync_directory(os.path.dirname(place.live(path)))
-    return done
+    if fresh:
+        os.unlink(place.live(path))
+    elif changed:
+        _put_back(place, intent, path)
+    if changed:
+        sync_directory(_nearest(os.path.dirname(place.live(path))))
+    return int(changed)
 
 
-def _put_back(place: Place, intent: intents.Intent, path: str) -> int:
-    if not os.path.lexists(place.old(path)):
-        return 0
-    intents.remake(place, intent, os.path.dirname(path))
-    os.rename(place.old(path), place.live(path))
-    return 1
+def _put_back(place: Place, intent: intents.Intent, path: str) -> None:
+    if os.path.lexists(place.old(path)):
+        intents.remake(place, intent, os.path.dirname(path))
+        os.rename(place.old(path), place.live(path))
 
 
 def _tidy(place: Place, intent: intents.Intent) -> None:

@@ -21,6 +21,8 @@ def take(path: str, holder: Dict[str, Any]) -> int:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _lock(handle)
+        if not os.path.lexists(path) or os.fstat(handle).st_ino != os.stat(path).st_ino:
+            raise BlockingIOError("the file was removed when the workload was forgotten; another one may be the lock now")
     except OSError as error:
         os.close(handle)
         other = holder_of(path) or {}

@@ -28,6 +28,8 @@ OPERATIONS = {
     "attach": ("follow", "attach"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
+    "releases": ("releases", "releases"),
+    "forget": ("releases", "forget"),
 }  # imported when asked for: each module costs time to compile in the target
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from typing import Any, Dict, List, Optional
 
-from . import dress, listing, obstacles, place
+from . import dress, listing, obstacles, place, state
 from .faults import Refused
 
 PIECE = 1 << 20
@@ -52,7 +53,16 @@ def make_place(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
         return {"incoming": None, "free": None, "inodes": None}
     spot = session.places.get(root) or place.make(root, session.run, session.home)
     session.places[root] = spot
+    state.add_root(session.home, root)
+    _describe(session, spot, going)
     return dict(place.room(root), incoming=spot.bundle)
+
+
+def _describe(session: Any, spot: place.Place, going: List[str]) -> None:
+    """Writes down whose place it is; `stage` adds the files."""
+    about = spot.about() or {"run": session.run, "workload": session.workload["name"], "who": session.who, "files": {}, "gone": []}
+    about.update(at=round(time.time(), 3), gone=[*about["gone"], *going])
+    state.write_json(os.path.join(spot.path, place.ABOUT), about)
 
 
 _CONTRADICTION = "one push of this run brings it, another one removes it"

@@ -10,9 +10,9 @@ import os
 import zlib
 from typing import IO, Any, Callable, Dict, Iterator, Optional
 
-from . import dress
+from . import dress, state
 from .faults import Fault
-from .place import Place, inside
+from .place import ABOUT, Place, inside
 
 PIECE = 1 << 20
 
@@ -32,6 +32,9 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     finally:
         _finish(session, request["bundle"], pieces)
     session.staged.extend((place, file["path"]) for file in request["files"])
+    about = place.about()
+    about["files"].update((file["path"], {"size": file["size"], "sha256": file["sha256"]}) for file in request["files"])
+    state.write_json(os.path.join(place.path, ABOUT), about)
     return {"files": len(request["files"])}
 
 
