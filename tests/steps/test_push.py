@@ -321,7 +321,7 @@ def test_a_bundle_that_never_came_is_an_error(talk: Talk) -> None:
 def test_a_path_that_leaves_the_destination_is_refused(talk: Talk, path: str) -> None:
     with pytest.raises(AgentError, match="leaves the destination"):
         ask_to_stage(talk, WHOLE, path=path)
-    with pytest.raises(RefusedError, match="leaves the destination"):
+    with pytest.raises(RefusedError, match=r"leaves the destination|'\.deployctl' is the name of our own directory"):
         talk.ask("manifest", root=str(talk.live), files=[{"path": path, "size": 1, "executable": False}])
     assert not (talk.home / "a.py").exists()
 

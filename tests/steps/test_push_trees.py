@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from deployctl.agent import golive, main, state
@@ -24,16 +24,19 @@ from deployctl.steps.push import Push
 from deployctl.steps.sources import Patterns
 from tests.steps import RUN, WHO, opened, setting, workload
 
-NAMES = ("a.py", "b.py", "c.txt", "A.py", "sub", "pkg", "ü", "two\nlines.py", "__pycache__", ".git", "a.cpython-311.pyc", ".deployctl")
-PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+NAMES = ("a.py", "b.py", "c.txt", "ü d.py", "two\nlines.py", "sub", "A.py", "a.cpython-311.pyc")
+DIRECTORIES = ("sub", "pkg", "__pycache__", "sub/deep", "sub/__pycache__", "pkg/ü", "a.py", ".git", ".deployctl")
+PATHS = st.one_of(
+    st.sampled_from(NAMES[:6]), st.sampled_from(NAMES), st.tuples(st.sampled_from(DIRECTORIES), st.sampled_from(NAMES)).map("/".join)
+)
 CONTENTS = st.sampled_from([b"", b"x", b"y", b"x" * 5000, bytes(70_000), os.urandom(70_000)])
 MODES = st.sampled_from([0o644, 0o755, 0o600])
-FILES = st.dictionaries(PATHS, st.tuples(CONTENTS, MODES), max_size=6)
-LINKS = st.dictionaries(PATHS, st.sampled_from(["a.py", "sub", "/nowhere", ".."]), max_size=2)
+FILES = st.dictionaries(PATHS, st.tuples(CONTENTS, MODES), min_size=2, max_size=8)
+LINKS = st.one_of(st.just({}), st.just({}), st.dictionaries(PATHS, st.sampled_from(["a.py", "sub", "/nowhere", ".."]), max_size=2))
 FIELDS = st.fixed_dictionaries(
     {
-        "include": st.sampled_from([["*.py"], ["*"], ["sub/", "pkg/"], ["/a.py", "b.py"]]),
-        "exclude": st.sampled_from([[], ["pkg/"], ["b.py"]]),
+        "include": st.sampled_from([["*.py"], ["*"], ["*.py", "sub/"], ["/a.py", "b.py", "pkg/"]]),
+        "exclude": st.sampled_from([[], ["pkg/"], ["b.py", "A.py"]]),
         "delete": st.booleans(),
         "via": st.sampled_from(["push", "session"]),
         "mode": st.sampled_from([None, "0640", "u+x"]),
@@ -142,10 +145,12 @@ def test_any_tree_over_any_tree(new: Any, new_links: Any, old: Any, old_links: A
         session, step = Near(home), Push.model_validate({"from": str(home / "new"), "to": str(home / "live"), **fields})
         try:
             piece = step.prepare(step.gather(setting(home)), session, setting(home), opened(), lambda *_, **__: None)
-        except DeployError:
+        except DeployError as error:
+            event(f"refused: {error.what[:30]}")
             session.agent.clean()
             assert look(home / "live") == before
             return
+        event("goes live" if piece.files else "only removes" if piece.gone else "unchanged")
         assert look(home / "live") == before
         operations = step.compile(setting(home), piece)
         job: Any = SimpleNamespace(run=RUN, emit=lambda *_, **__: None)

@@ -71,6 +71,8 @@ _CONTRADICTION = "one push of this run brings it, another one removes it"
 def _claim(session: Any, root: str, paths: List[str]) -> None:
     """Raises Refused for a path that another push of the run brings or removes."""
     for path in paths:
+        if place.NAME in path.split("/"):
+            raise Refused("'%s' is the name of our own directory" % place.NAME, where=path, todo="exclude it")
         if not place.inside(path):
             raise Refused("the path leaves the destination", where=path, todo="correct the playbook")
         whole = place.whole(root, path)
