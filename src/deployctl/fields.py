@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Get
 from pydantic_core import CoreSchema
 
 from deployctl.errors import WordsError, suggestion
-from deployctl.values import duration, signal_name
+from deployctl.values import duration, file_mode, signal_name
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 V = TypeVar("V")
@@ -77,6 +77,7 @@ Filled = Annotated[Text, AfterValidator(carried(_filled))]  # not empty
 Name = Annotated[Text, AfterValidator(carried(_name))]
 AbsolutePath = Annotated[Text, AfterValidator(carried(_absolute))]
 Duration = Annotated[float, BeforeValidator(carried(duration))]  # seconds
+FileMode = Annotated[str, BeforeValidator(carried(file_mode))]  # as chmod takes it
 SignalName = Annotated[str, AfterValidator(carried(signal_name))]  # without SIG
 
 

@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +69,7 @@ class Session:
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """The agent's answer. Raises RefusedError, BusyError or AgentError for its "no", TransportError when it is gone."""
-        number = self._request(op, fields)
-        while True:
-            message = self._message(ANSWER)
-            if message.get("id") == number:
-                return self._answer(message)
+        return self._answer_to(self._request(op, fields))
 
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
         """The events of a job until its end; the generator's value is the answer.
@@ -96,6 +92,22 @@ class Session:
                 yield message["event"]
             elif message.get("id") == number:
                 return self._answer(message)
+
+    def feed(self, op: str, pieces: Iterable[bytes], **fields: Any) -> dict[str, Any]:
+        """The answer to an operation that takes bytes: `pieces`, each of at most 1 MiB, go down the same line. Raises DeployError.
+
+        Memory stays flat: a piece is made when the one before it was taken. When the agent says no, the rest is not made.
+        """
+        number = self._request(op, fields)
+        try:
+            for piece in pieces:
+                if not piece:
+                    continue
+                if self._spoke() or not self._send_piece(piece):
+                    break
+        finally:
+            self._send_piece(b"")
+        return self._answer_to(number)
 
     def put(self, source: Path, destination: str, progress: Callable[[int], None] | None = None) -> None:
         """A new private file in the target. Raises DeployError."""
@@ -124,12 +136,26 @@ class Session:
     def _send(self, message: dict[str, Any]) -> None:
         self._send_raw(json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
 
-    def _send_raw(self, data: bytes) -> None:
+    def _send_piece(self, piece: bytes) -> bool:
+        return self._send_raw(b'{"op":"bytes","size":%d}\n%s' % (len(piece), piece))
+
+    def _send_raw(self, data: bytes) -> bool:
+        """Whether there was somebody to take it."""
         try:
             with self._sending:
                 self._channel.send(data)
         except HungUp:
-            pass  # its own words win: they come when we read
+            return False  # its own words win: they come when we read
+        return True
+
+    def _spoke(self) -> bool:
+        """Whether the agent has said something that was not read yet; its end counts."""
+        try:
+            piece = self._channel.receive(0)
+        except TimeoutError:
+            return b"\n" in self._buffer
+        self._buffer += piece
+        return True
 
     def _ping(self) -> None:
         while not self._over.wait(ALIVE):
@@ -180,6 +206,12 @@ class Session:
             return self._channel.status(5)
         except TimeoutError:
             return 255
+
+    def _answer_to(self, number: int) -> dict[str, Any]:
+        while True:
+            message = self._message(ANSWER)
+            if message.get("id") == number:
+                return self._answer(message)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         error = message.get("error")

@@ -8,6 +8,7 @@ from deployctl.errors import WordsError, suggestion
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "STOP", "KILL", "ABRT", "ALRM")  # what a ladder may send
+_MODE = re.compile(r"[0-7]{3,4}|[ugoa]*[-+=][rwxXst]*(,[ugoa]*[-+=][rwxXst]*)*")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 
 
@@ -60,3 +61,16 @@ def signal_name(text: str) -> str:
     if name not in SIGNALS:
         raise WordsError(f"'{text}' is no signal", todo=suggestion(name, SIGNALS))
     return name
+
+
+def file_mode(text: object) -> str:
+    """A mode as chmod takes it: '0644' or 'u=rw,go=r'. A number is refused: 644 without quotes is six hundred and forty-four.
+
+    Raises WordsError.
+    """
+    if not isinstance(text, str):
+        written = getattr(text, "written", text)
+        raise WordsError(f"'{written}' is a number, and a mode is octal", todo=f"put it in quotes: '\"0{str(written).lstrip('0')}\"'")
+    if not _MODE.fullmatch(text):
+        raise WordsError(f"'{text}' is no mode", todo="write for example '0644' or 'u=rw,go=r', in quotes")
+    return text

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,22 @@ def start(code: str, *words: str, **more: Any) -> subprocess.Popen[bytes]:
     """A Python of this version that runs the code, with the agent to import."""
     environment = dict(os.environ, PYTHONPATH=HOME, **more.pop("environment", {}))
     return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, env=environment, **more)
+
+
+def forked(act: Callable[[], object]) -> int:
+    """Does it in a child of this process: its exit status, 0 when the act came to its end, 1 when it raised, minus n for signal n."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the test runner has threads; the child starts none and leaves at once
+        child = os.fork()
+    if not child:
+        status = 1
+        try:
+            act()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 class Job:

@@ -12,10 +12,12 @@ import pytest
 from deployctl.agent import golive
 from deployctl.agent.faults import Fault
 from deployctl.agent.place import Place
-from tests.agent_ops import Job, read, start, until, write
+from tests.agent_ops import Job, forked, read, start, until, write
 
 RUN = "20260105-000000-aaaa"
-OLD = {"a.py": b"old a", "b.py": b"old b", "sub/c.py": b"old c"}
+GONE = {"gone.py": b"old gone", "pkg/old.py": b"old pkg"}
+COMPILED = {"__pycache__/a.cpython-311.pyc": b"a", "pkg/__pycache__/old.cpython-311.pyc": b"old", "gone.pyc": b"gone"}
+OLD = {"a.py": b"old a", "b.py": b"old b", "sub/c.py": b"old c", **GONE, **COMPILED}
 NEW = {"a.py": b"new a", "b.py": b"new b", "sub/c.py": b"new c", "d.py": b"new d", "fresh/e.py": b"new e"}
 
 
@@ -24,7 +26,7 @@ class Site:
 
     def __init__(self, root: str, run: str = RUN) -> None:
         self.root, self.job, self.place = root, Job(run), Place(root, run)
-        self.operation: dict[str, Any] = {"sets": [{"root": root, "paths": sorted(NEW)}]}
+        self.operation: dict[str, Any] = {"sets": [{"root": root, "paths": sorted(NEW), "remove": sorted(GONE)}]}
 
     def fill(self) -> Site:
         for path, content in OLD.items():
@@ -66,7 +68,8 @@ def inode(path: str) -> int:
 def test_all_files_go_live(site: Site) -> None:
     site.golive()
     assert site.live() == NEW
-    assert [(event["what"], event["files"]) for event in site.job.events] == [("live", 5)]
+    assert [(event["what"], event["files"], event["removed"]) for event in site.job.events] == [("live", 5, 2)]
+    assert not os.path.exists(site.place.live("pkg"))
 
 
 def test_the_old_files_are_kept_in_the_release(site: Site) -> None:
@@ -80,7 +83,8 @@ def test_goback_brings_the_old_files_themselves_and_removes_the_new(site: Site) 
     site.goback()
     assert site.live() == OLD
     assert {path: inode(site.place.live(path)) for path in OLD} == before
-    assert [(event["what"], event["files"]) for event in site.job.events[1:]] == [("back", 5)]
+    assert [(event["what"], event["files"]) for event in site.job.events[1:]] == [("back", 7)]
+    assert not os.path.exists(site.place.live("fresh"))
 
 
 def test_goback_leaves_no_place_of_the_run(site: Site) -> None:
@@ -113,38 +117,36 @@ def test_what_a_later_hand_wrote_survives_no_golive_but_a_second_goback(site: Si
 
 # --- a crash in the middle
 
-# Runs golive or goback and is killed at the N-th call that changes a name.
-KILLED = """
-import os, signal, sys
-from deployctl.agent import golive
-from tests.agent_ops.test_golive import RUN, Site
-left = int(sys.argv[3])
-def dying(call):
-    def act(*words, **more):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*words, **more)
-    return act
-for name in ("link", "rename", "replace", "unlink", "mkdir", "rmdir"):
-    setattr(os, name, dying(getattr(os, name)))
-getattr(Site(sys.argv[1]), sys.argv[2])()
-"""
+CHANGES = ("link", "rename", "replace", "unlink", "mkdir", "rmdir")
 
 
 def killed(site: Site, act: str, at: int) -> bool:
     """Whether the act was killed before its change number `at`; else it came to its end."""
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    with start(KILLED, site.root, act, str(at), cwd=tests) as process:
-        process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL)
-    return process.returncode != 0
+    left = at
+
+    def dying(call: Any) -> Any:
+        def change(*words: Any, **more: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*words, **more)
+
+        return change
+
+    def die() -> None:
+        for name in CHANGES:
+            setattr(os, name, dying(getattr(os, name)))
+        getattr(site, act)()
+
+    status = forked(die)
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
 
 
 def crashes(home: Any, act: str) -> Iterator[Site]:
     """A site for each change at which the act can be killed."""
-    for at in range(60):
+    for at in range(90):
         site = Site(str(home / str(at))).fill()
         if act == "goback":
             site.golive()
@@ -167,7 +169,7 @@ def test_a_golive_that_crashed_at_any_change_can_be_taken_back(tmp_path: Any) ->
         before = set(site.live())
         site.goback()
         assert site.live() == OLD
-        assert before >= set(OLD)
+        assert before >= set(OLD) & set(NEW)
 
 
 # --- what stands in the way
@@ -212,11 +214,12 @@ def test_a_staged_file_that_is_gone_is_no_success(site: Site) -> None:
 
 def test_two_golives_of_one_run_into_one_directory_both_go(site: Site) -> None:
     first, second = ["a.py", "d.py"], ["b.py", "fresh/e.py", "sub/c.py"]
-    for paths in (first, second):
-        golive.golive(site.job, {"sets": [{"root": site.root, "paths": paths}]})
+    sets = [{"root": site.root, "paths": first}, {"root": site.root, "paths": second, "remove": sorted(GONE)}]
+    for files in sets:
+        golive.golive(site.job, {"sets": [files]})
     assert site.live() == NEW
-    for paths in (second, first):
-        golive.goback(site.job, {"sets": [{"root": site.root, "paths": paths}]})
+    for files in reversed(sets):
+        golive.goback(site.job, {"sets": [files]})
     assert site.live() == OLD
 
 
@@ -269,7 +272,7 @@ print(missing, looks)
 
 def test_no_name_is_ever_missing(tmp_path: Any) -> None:
     site, over = Site(str(tmp_path / "live")).fill(), str(tmp_path / "over")
-    with start(LOOK, site.root, over, *OLD) as looker:
+    with start(LOOK, site.root, over, *(set(OLD) & set(NEW))) as looker:
         assert looker.stdout is not None
         assert looker.stdout.readline() == b"looking\n"
         try:

@@ -180,7 +180,7 @@ class Agent:
     def stage(self, root: str) -> None:
         """Opens a run and makes its place."""
         assert "answer" in self.ask(**CUT, workload=WORKLOAD, state=self.state)
-        assert "answer" in self.ask(id=2, op="manifest", root=root, paths=["a.py"])
+        assert "answer" in self.ask(id=2, op="place", root=root)
         assert os.listdir(root) == [".deployctl"]
 
     def end(self) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
 
+from deployctl.agent import golive
 from deployctl.errors import DeployError, WordsError
 from deployctl.playbook import load
 from deployctl.steps.base import Opened, Setting, Step
@@ -111,14 +113,28 @@ class Talk:
         }
         return list(self.session.follow("job", job=spec, events=[]))
 
+    def golive(self, piece: Any) -> None:
+        """Lets a job bring what a push prepared to its place."""
+        ended = self.job(*Push.model_validate({"from": ".", "to": "/"}).compile(setting(), piece).do)[-1]
+        assert (ended["what"], ended["status"]) == ("end", 0), ended
+
+    def goback(self, piece: Any) -> None:
+        """Takes that back, as a job does when a later step fails; in this process."""
+        done = Push.model_validate({"from": ".", "to": "/"}).compile(setting(), piece).undo
+        golive.goback(SimpleNamespace(run=self.run, emit=lambda *_, **__: None), done[0])
+
     def staged(self, path: str) -> Path:
         """Where a staged file lies until it goes live."""
         return self.live / ".deployctl" / self.run / "new" / path
 
     def contents(self) -> dict[str, bytes]:
         """What is below the destination, without deployctl's own place."""
-        files = [path for path in self.live.rglob("*") if path.is_file() and ".deployctl" not in path.parts]
-        return {str(path.relative_to(self.live)): path.read_bytes() for path in files}
+        return self.contents_of(self.live)
+
+    def contents_of(self, root: Path) -> dict[str, bytes]:
+        """The same of another directory."""
+        files = [path for path in root.rglob("*") if path.is_file() and ".deployctl" not in path.parts]
+        return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
     def close(self) -> None:
         """Leaves the session."""

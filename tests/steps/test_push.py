@@ -6,7 +6,9 @@ import fcntl
 import gzip
 import hashlib
 import os
+import pwd
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -46,7 +48,7 @@ def push(home: Path, **fields: Any) -> Push:
 
 
 def paths(home: Path, **fields: Any) -> list[str]:
-    return [source.path for source in push(home, **fields).sources(home)]
+    return [source.path for source in push(home, **fields).find(home)]
 
 
 def tree(home: Path, *names: str) -> Path:
@@ -59,7 +61,7 @@ def tree(home: Path, *names: str) -> Path:
 # --- the model
 
 
-def test_a_push_is_its_four_keys(tmp_path: Path) -> None:
+def test_a_push_is_its_keys(tmp_path: Path) -> None:
     [step] = steps_of(tmp_path, "  - push: {from: ../train, to: /srv/a, include: ['*.py'], exclude: [tests/]}\n")
     assert step == Push.model_validate({"from": "../train", "to": "/srv/a", "include": ["*.py"], "exclude": ["tests/"]})
     assert step.describe() == {"step": "push", "from": "../train", "to": "/srv/a", "include": ["*.py"], "exclude": ["tests/"]}
@@ -75,6 +77,13 @@ def test_a_push_is_its_four_keys(tmp_path: Path) -> None:
         ("  - push\n", 7, "push: 'from' is missing"),
         ("  - push: /srv/a\n", 7, "push: wants a map of keys and values, not '/srv/a'"),
         ("  - push: {from: '', to: /a}\n", 7, "push: from: the text is empty"),
+        ("  - push: {from: [], to: /a}\n", 7, "push: from: the list is empty"),
+        ("  - push:\n      from: a\n      to: /a\n      mode: 644\n", 10, "push: mode: '644' is a number, and a mode is octal"),
+        ("  - push:\n      from: a\n      to: /a\n      mode: '0888'\n", 10, "push: mode: '0888' is no mode"),
+        ("  - push:\n      from: a\n      to: /a\n      mode: u+rwz\n", 10, "push: mode: 'u+rwz' is no mode"),
+        ("  - push:\n      from: a\n      to: /a\n      delete: true\n", 10, "push: `delete` needs `include`"),
+        ("  - push: {from: a, to: /a, delete: 'yes'}\n", 7, "push: delete: wants true or false, not 'yes'"),
+        ("  - push: {from: a, to: /a, via: scp}\n", 7, "push: via: 'scp' is not 'push' or 'session'"),
     ],
 )
 def test_a_faulty_push_is_refused_in_its_line(tmp_path: Path, steps: str, line: int, what: str) -> None:
@@ -113,19 +122,75 @@ def test_a_single_file_goes_under_its_name(tmp_path: Path) -> None:
 
 def test_a_link_to_a_file_goes_as_that_file(tmp_path: Path) -> None:
     (tree(tmp_path, "a.py") / "b.py").symlink_to("a.py")
-    assert {source.path: source.sha256 for source in push(tmp_path).sources(tmp_path)} == dict.fromkeys(
+    assert {source.path: source.sha256 for source in push(tmp_path).find(tmp_path)} == dict.fromkeys(
         ("a.py", "b.py"), hashlib.sha256(b"a.py").hexdigest()
     )
 
 
 def test_a_link_in_a_circle_does_not_hang(tmp_path: Path) -> None:
     (tree(tmp_path, "sub/a.py") / "sub" / "loop").symlink_to("..")
-    assert paths(tmp_path) == ["sub/a.py"]
+    assert paths(tmp_path, include=["*.py"]) == ["sub/a.py"]
+
+
+@pytest.mark.parametrize(("to", "what"), [(".", "a directory"), ("nowhere", "nothing"), ("/dev/null", "no regular file")])
+def test_a_link_that_no_file_can_be_made_of_is_refused_and_not_left_out(tmp_path: Path, to: str, what: str) -> None:
+    (tree(tmp_path, "a.py") / "link").symlink_to(to)
+    error = refused(lambda: paths(tmp_path))
+    assert str(error) == f"push: {tmp_path}/link: it is a symbolic link to {what}"
+    assert paths(tmp_path, exclude=["link"]) == ["a.py"]
+
+
+def test_a_pipe_is_refused_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tree(tmp_path, "a.py") / "pipe")
+    assert "no regular file" in refused(lambda: paths(tmp_path)).what
+
+
+def listed(home: Path, *words: str, **fields: Any) -> list[str]:
+    step = Push.model_validate({"from": list(words), "to": "/srv/a", **fields})
+    return [source.path for source in step.find(home)]
+
+
+def test_a_list_brings_the_files_of_all(tmp_path: Path) -> None:
+    tree(tmp_path, "one/a.py", "one/sub/b.py", "two/c.py", "d.txt")
+    assert listed(tmp_path, "one", "two", "d.txt") == ["a.py", "c.py", "d.txt", "sub/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("one/*.py", ["a.py", "b.py"]),
+        ("*/a.py", ["one/a.py", "two/a.py"]),
+        ("one/**/*.py", ["a.py", "b.py", "sub/c.py"]),
+        ("o*", ["one/a.py", "one/b.py", "one/d.txt", "one/sub/c.py"]),
+        ("one/[ad]*", ["a.py", "d.txt"]),
+    ],
+)
+def test_files_of_a_glob_keep_their_path_below_its_fixed_part(tmp_path: Path, glob: str, expected: list[str]) -> None:
+    tree(tmp_path, "one/a.py", "one/b.py", "one/d.txt", "one/sub/c.py", "two/a.py")
+    assert listed(tmp_path, glob) == expected
+
+
+def test_a_name_with_a_wildcard_in_it_is_that_file(tmp_path: Path) -> None:
+    assert listed(tree(tmp_path, "a*.py", "ab.py"), "a*.py") == ["a*.py"]
+
+
+def test_two_sources_that_bring_one_path_are_wrong_words(tmp_path: Path) -> None:
+    tree(tmp_path, "one/a.py", "two/a.py")
+    with pytest.raises(WordsError, match=r"two sources bring 'a\.py'"):
+        listed(tmp_path, "one", "two")
+    assert listed(tmp_path, "one", "one/*.py") == ["a.py"]
+
+
+@pytest.mark.parametrize("names", [("a.py", "A.py"), ("sub/a.py", "Sub/b.py"), ("gr\u00fcn.py", "gru\u0308n.py"), ("straße", "STRASSE")])
+def test_names_that_differ_only_in_case_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    error = refused(lambda: paths(tree(tmp_path, *names)))
+    assert isinstance(error, RefusedError)
+    assert "differ only in case" in error.what
 
 
 def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tree(tmp_path, "train/a.py")))
-    assert [source.path for source in push(Path("~/train")).sources(Path("/nowhere"))] == ["a.py"]
+    assert [source.path for source in push(Path("~/train")).find(Path("/nowhere"))] == ["a.py"]
 
 
 def test_a_source_that_does_not_exist_is_wrong_words(tmp_path: Path) -> None:
@@ -214,10 +279,10 @@ def test_a_file_that_becomes_empty_is_a_difference(talk: Talk) -> None:
 
 def ask_to_stage(talk: Talk, bundle: bytes, content: bytes = b"new\n", path: str = "a.py", **changes: Any) -> dict[str, Any]:
     """Stages `content` as one file from a bundle of those bytes."""
-    there = talk.ask("manifest", root=str(talk.live), paths=[path])
+    there = talk.ask("place", root=str(talk.live))
     Path(there["incoming"]).write_bytes(bundle)
     file = {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "executable": False, **changes}
-    return talk.ask("stage", root=str(talk.live), bundle=there["incoming"], files=[file])
+    return talk.ask("stage", root=str(talk.live), bundle=there["incoming"], packed=1, files=[file])
 
 
 WHOLE = gzip.compress(b"new\n")
@@ -231,7 +296,7 @@ WHOLE = gzip.compress(b"new\n")
         (b"", "a.py ends 4 bytes early"),
         (gzip.compress(b"NEW\n"), "the bytes that arrived have another hash"),
         (gzip.compress(b"new\nmore"), "the bundle is longer than it should be"),
-        (WHOLE + b"rubbish", "did not arrive whole"),
+        (WHOLE + b"rubbish", "the bundle is longer than it should be"),
         (WHOLE[:-8] + b"\0" * 8, "did not arrive whole"),
         (b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 40, "did not arrive whole"),
         (b"no gzip at all", "did not arrive whole"),
@@ -247,15 +312,17 @@ def test_a_broken_bundle_changes_nothing_and_leaves_nothing(talk: Talk, bundle: 
 
 
 def test_a_bundle_that_never_came_is_an_error(talk: Talk) -> None:
-    there = talk.ask("manifest", root=str(talk.live), paths=["a.py"])
+    there = talk.ask("place", root=str(talk.live))
     with pytest.raises(AgentError, match="did not arrive whole"):
-        talk.ask("stage", root=str(talk.live), bundle=there["incoming"], files=[])
+        talk.ask("stage", root=str(talk.live), bundle=there["incoming"], packed=0, files=[])
 
 
-@pytest.mark.parametrize("path", ["../a.py", "/a.py", "sub/../../a.py"])
+@pytest.mark.parametrize("path", ["../a.py", "/a.py", "sub/../../a.py", ".deployctl/a.py", "sub/.deployctl/a.py"])
 def test_a_path_that_leaves_the_destination_is_refused(talk: Talk, path: str) -> None:
     with pytest.raises(AgentError, match="leaves the destination"):
         ask_to_stage(talk, WHOLE, path=path)
+    with pytest.raises(RefusedError, match=r"leaves the destination|'\.deployctl' is the name of our own directory"):
+        talk.ask("manifest", root=str(talk.live), files=[{"path": path, "size": 1, "executable": False}])
     assert not (talk.home / "a.py").exists()
 
 
@@ -267,7 +334,127 @@ def test_a_name_that_begins_with_two_dots_stays_inside(talk: Talk) -> None:
 def test_the_bundle_is_gone_when_it_was_unpacked(talk: Talk) -> None:
     talk.write("a.py")
     talk.push()
-    assert os.listdir(talk.live / ".deployctl" / RUN) == ["new"]
+    assert sorted(os.listdir(talk.live / ".deployctl" / RUN)) == ["about.json", "new"]
+
+
+# --- via session
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_many_files_arrive_whole_each_way(talk: Talk, via: str) -> None:
+    noise = random.Random(8)
+    contents = {f"d{number % 5}/f{number}": noise.randbytes(noise.choice([0, 1, 700, 5000, 300_000])) for number in range(40)}
+    contents |= {f"t{number}.txt": b"a line of text\n" * number * 100 for number in range(20)}
+    for path, content in contents.items():
+        talk.write(path, content)
+    talk.golive(talk.push(via=via))
+    assert talk.contents() == contents
+    [event] = said(talk.events, "staged")
+    assert 0 < event["sent"] < event["bytes"]
+
+
+def test_a_file_that_changes_on_its_way_is_refused_and_the_talk_goes_on(talk: Talk) -> None:
+    file, step, plan = talk.write("a.py", b"x" * 2_000_000), push(talk.train, to=str(talk.live), via="session"), setting(talk.home)
+    gathered = step.gather(plan)
+    file.write_bytes(b"x" * 1_500_000)
+    with pytest.raises(RefusedError, match="it changed while it was read"):
+        step.prepare(gathered, talk.session, plan, opened(), talk.record)
+    assert talk.ask("place", root=str(talk.live))["incoming"]
+    talk.close()
+    assert os.listdir(talk.live) == []
+
+
+def test_what_the_agent_refuses_is_not_sent_to_its_end(talk: Talk) -> None:
+    talk.write_live("sub")  # a file, where a directory must be staged; nobody looked
+    talk.ask("place", root=str(talk.live))
+    (talk.live / ".deployctl" / RUN / "new").write_bytes(b"in the way")
+    sent = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(2000):
+            sent += 1
+            yield bytes(1 << 18)
+
+    file = {"path": "sub/a", "size": 2000 << 18, "sha256": "", "executable": False}
+    with pytest.raises(AgentError, match="did not arrive whole"):
+        talk.session.feed("stage", pieces(), root=str(talk.live), bundle=None, packed=0, files=[file])
+    assert sent < 1000
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_holes_stay_holes_and_memory_stays_flat(talk: Talk, via: str) -> None:
+    size = 200_000_001
+    with talk.write("big", b"head").open("r+b") as file:
+        file.truncate(size)
+        file.seek(size - 4)
+        file.write(b"tail")
+    before = peak(talk)
+    talk.push(via=via)
+    staged = talk.staged("big")
+    assert (staged.stat().st_size, staged.stat().st_blocks * 512 < 8_000_000) == (size, True)
+    with staged.open("rb") as stream:
+        assert stream.read(6) == b"head\0\0"
+        stream.seek(-6, os.SEEK_END)
+        assert stream.read() == b"\0\0tail"
+    assert peak(talk) - before < 30_000
+
+
+def peak(talk: Talk) -> int:
+    """The most memory that the agent has had, in kB."""
+    status = Path(f"/proc/{talk.session._channel._child.pid}/status").read_text()  # type: ignore[attr-defined]
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+
+
+# --- room
+
+
+@pytest.fixture
+def small(talk: Talk) -> Iterator[Talk]:
+    """The destination is a file system of 2 MiB and 40 inodes."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=40", "tmpfs", str(talk.live)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("nothing may be mounted here")
+    yield talk
+    subprocess.run(["umount", "-l", str(talk.live)], check=True)
+
+
+def test_a_destination_without_room_is_refused_before_anything_is_sent(small: Talk) -> None:
+    small.write_live("a.bin")
+    small.write("a.bin", random.Random(9).randbytes(3_000_000))
+    error = refused(small.push)
+    assert isinstance(error, RefusedError)
+    assert error.what.startswith("3.0 MB are needed there, 2.")
+    small.close()
+    assert small.contents() == {"a.bin": b"old\n"}
+    assert os.listdir(small.live) == ["a.bin"]
+
+
+def test_a_destination_without_inodes_is_refused(small: Talk) -> None:
+    for number in range(60):
+        small.write(f"f{number}", b"x")
+    assert "files and directories are to be made there" in refused(small.push).what
+
+
+@pytest.mark.parametrize("via", ["push", "session"])
+def test_a_disk_that_fills_in_the_middle_changes_nothing_and_leaves_nothing(small: Talk, via: str) -> None:
+    small.write_live("a.bin")
+    small.write("a.bin", random.Random(10).randbytes(800_000))
+    ask = small.session.ask
+
+    def fill_then(op: str, **fields: Any) -> dict[str, Any]:
+        answer = ask(op, **fields)
+        if op == "place":  # room was there when it was looked for
+            (small.live / "ballast").write_bytes(bytes(1_500_000))
+        return answer
+
+    small.session.ask = fill_then  # type: ignore[method-assign]
+    error = refused(lambda: small.push(via=via))
+    assert "No space left" in error.what
+    small.close()
+    (small.live / "ballast").unlink()
+    assert os.listdir(small.live) == ["a.bin"]
+    assert small.contents() == {"a.bin": b"old\n"}
 
 
 # --- owner and mode
@@ -301,7 +488,141 @@ def test_staged_files_are_private_until_they_go_live(talk: Talk) -> None:
     assert seen(talk.live / ".deployctl")[2] == oct(0o700)
 
 
+def test_a_right_to_execute_that_came_later_goes_without_the_bytes(talk: Talk) -> None:
+    talk.write("a.sh", mode=0o755)
+    old = talk.write_live("a.sh", b"new\n", mode=0o640)
+    piece = talk.push()
+    [event] = said(talk.events, "staged")
+    assert (event["changed"], event["bytes"]) == (["a.sh"], 0)
+    talk.golive(piece)
+    assert seen(old)[2] == oct(0o750)
+    talk.goback(piece)
+    assert seen(old)[2] == oct(0o640)
+
+
+def test_owner_group_and_mode_are_those_that_were_asked_for(talk: Talk) -> None:
+    for name in ("a.py", "b.py", "sub/c.py"):
+        talk.write(name)
+    talk.write_live("a.py")
+    talk.write_live("b.py", b"new\n")
+    talk.golive(talk.push(owner="daemon", group="12", mode="u=rw,go="))
+    daemon = pwd.getpwnam("daemon").pw_uid
+    assert {seen(talk.live / name) for name in ("a.py", "b.py", "sub/c.py")} == {(daemon, 12, oct(0o600))}
+    assert seen(talk.live / "sub") == (daemon, 12, oct(0o755))
+    assert seen(talk.live)[:2] == (os.geteuid(), os.getegid())
+
+
+def test_what_has_owner_and_mode_already_is_not_sent(talk: Talk) -> None:
+    talk.write("a.py")
+    os.chown(talk.write_live("a.py", b"new\n", mode=0o600), 1000, 0)
+    assert talk.push(owner="1000", mode="0600").files == ()
+
+
+@pytest.mark.parametrize(("key", "kind"), [("owner", "user"), ("group", "group")])
+def test_a_name_that_the_target_does_not_know_is_refused_before_anything_is_sent(talk: Talk, key: str, kind: str) -> None:
+    talk.write("a.py")
+    error = refused(lambda: talk.push(**{key: "nobody-here"}))
+    assert isinstance(error, RefusedError)
+    assert error.what == f"the target has no {kind} 'nobody-here'"
+    assert os.listdir(talk.live) == []
+
+
+# --- delete
+
+
+def test_delete_removes_what_is_gone_from_the_source_and_goback_brings_it_again(talk: Talk) -> None:
+    talk.write("a.py")
+    for name in ("a.py", "old.py", "pkg/old.py", "notes.txt", "logs/train.log", "venv/pyvenv.cfg", "venv/lib/x.py", ".git/hook.py"):
+        talk.write_live(name)
+    for name in ("__pycache__/old.cpython-311", "__pycache__/other.cpython-311", "old", "pkg/__pycache__/old.cpython-311.opt-1"):
+        talk.write_live(f"{name}.pyc")
+    (talk.live / "link.py").symlink_to("a.py")
+    before = talk.contents()
+    piece = talk.push(include=["*.py"], delete=True)
+    assert piece.gone == ("link.py", "old.py", "pkg/old.py")
+    assert said(talk.events, "staged")[0]["gone"] == ["link.py", "old.py", "pkg/old.py"]
+    talk.golive(piece)
+    kept = {"notes.txt", "logs/train.log", "venv/pyvenv.cfg", "venv/lib/x.py", ".git/hook.py", "__pycache__/other.cpython-311.pyc", "a.py"}
+    assert set(talk.contents()) == kept
+    assert not (talk.live / "pkg").exists()
+    talk.goback(piece)
+    assert talk.contents() == before
+    assert os.readlink(talk.live / "link.py") == "a.py"
+
+
+def test_delete_alone_is_something_to_do_and_the_preview_shows_it(talk: Talk) -> None:
+    talk.write("a.py")
+    talk.write_live("a.py", b"new\n")
+    talk.write_live("old.py")
+    step, plan = push(talk.train, to=str(talk.live), include=["*.py"], delete=True), setting(talk.home)
+    shown = step.preview(step.gather(plan), talk.session, plan, opened())
+    assert shown == {"files": 1, "changed": [], "gone": ["old.py"], "bytes": 0}
+    talk.session.close()
+    talk = Talk(talk.home)
+    talk.golive(talk.push(include=["*.py"], delete=True))
+    assert talk.contents() == {"a.py": b"new\n"}
+    talk.close()
+
+
+def test_delete_never_takes_the_log_of_the_workload(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, directory=str(tmp_path / "live"), log="logs/train.log")
+    talk.write("a.py")
+    talk.write_live("logs/train.log")
+    talk.write_live("logs/other.log")
+    assert talk.push(include=["*"], delete=True).gone == ("logs/other.log",)
+    talk.close()
+
+
+@pytest.mark.parametrize("first", ["bring", "delete"])
+def test_one_push_that_removes_what_another_one_brings_is_refused(talk: Talk, first: str) -> None:
+    (talk.home / "lib").mkdir()
+    (talk.home / "lib" / "b.py").write_text("b")
+    talk.write("a.py")
+    talk.write_live("b.py")
+    acts = [lambda: talk.push(**{"from": str(talk.home / "lib")}), lambda: talk.push(include=["*.py"], delete=True)]
+    acts = acts if first == "bring" else acts[::-1]
+    acts[0]()
+    assert refused(acts[1]).what == "one push of this run brings it, another one removes it"
+
+
 # --- what stands in the way
+
+
+def test_an_immutable_file_is_refused_before_anything_is_stopped(talk: Talk) -> None:
+    old = talk.write_live("a.py")
+    talk.write("a.py")
+    if subprocess.run(["chattr", "+i", str(old)], check=False, capture_output=True).returncode:
+        pytest.skip("this file system has no such flag")
+    try:
+        error = refused(talk.push)
+    finally:
+        subprocess.run(["chattr", "-i", str(old)], check=True)
+    assert isinstance(error, RefusedError)
+    assert str(error) == f"here: {old}: it is immutable (chattr +i)"
+
+
+def test_a_hard_linked_file_is_replaced_and_its_other_name_keeps_the_old_one(talk: Talk) -> None:
+    os.link(talk.write_live("a.py"), talk.home / "other")
+    talk.write("a.py")
+    talk.golive(talk.push())
+    assert (talk.contents(), (talk.home / "other").read_bytes()) == ({"a.py": b"new\n"}, b"old\n")
+
+
+def test_a_destination_that_is_a_link_to_a_directory_works(talk: Talk) -> None:
+    (talk.home / "link").symlink_to(talk.live)
+    talk.write("sub/a.py")
+    talk.golive(talk.push(to=str(talk.home / "link")))
+    assert talk.contents() == {"sub/a.py": b"new\n"}
+
+
+def test_a_program_that_runs_is_replaced_and_runs_on(talk: Talk) -> None:
+    old = talk.live / "sleeper"
+    shutil.copy("/bin/sleep", old)
+    with subprocess.Popen([str(old), "600"]) as program:
+        talk.write("sleeper", mode=0o755)
+        talk.golive(talk.push())
+        assert (old.read_bytes(), program.poll()) == (b"new\n", None)
+        program.kill()
 
 
 def test_a_symbolic_link_is_not_replaced(talk: Talk) -> None:

@@ -468,6 +468,18 @@ class TestFiles:
             ssh.put(tmp_path / "big", f"{tmp_path}/new", cut)
         ssh.close()
 
+    def test_a_directory_without_room_is_refused_before_anything_is_written(self, transport: Ssh, tmp_path: Path) -> None:
+        (small := tmp_path / "small").mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=False, capture_output=True).returncode:
+            pytest.skip("nothing may be mounted here")
+        try:
+            (source := tmp_path / "large").write_bytes(bytes(2_000_000))
+            with pytest.raises(TransportError, match=r"'.*/small' has no room: 2\.0 MB are needed, 1\.0 MB and \d+ inodes are free"):
+                transport.put(source, f"{small}/bundle")
+            assert list(small.iterdir()) == []
+        finally:
+            subprocess.run(["umount", "-l", small], check=True)
+
     def test_two_threads_put_at_once(self, transport: Ssh, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"x" * 1_000_000)
         putting = [threading.Thread(target=transport.put, args=(tmp_path / "file", f"{tmp_path}/{number}")) for number in range(4)]

@@ -1,7 +1,7 @@
 """golive and goback: the files of a run take their places together, and give them back.
 
-The old file is hard-linked into the release, the new one renamed over it: no name is ever missing. What was there is written down
-before the first rename, so that every act can be repeated or taken back after a crash.
+The old file is hard-linked into the release, the new one renamed over it: no name is ever missing. A file that goes is renamed into the
+release. What was there is written down before the first rename (intent.py), so that every act can be repeated or taken back after a crash.
 """
 
 from __future__ import annotations
@@ -9,45 +9,76 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List
 
+from . import intent as intents
 from .faults import Fault
 from .place import Place
 from .shared import make_directory
-from .state import read_json, sync_directory, write_json
+from .state import sync_directory
+
+Files = Dict[str, Any]  # {"root", "paths", and where it is asked for "remove", "owner", "group" (ids of new directories)}
 
 
 def golive(job: Any, operation: Dict[str, Any]) -> None:
-    """Emits `live`; operation: sets [{"root", "paths"}]."""
-    count = 0
+    """Emits `live`; operation: sets [Files]."""
+    count = removed = 0
     for files in operation["sets"]:
         place = Place(files["root"], job.run)
         try:
-            _go(place, files["paths"])
+            _go(place, files)
         except OSError as error:
             where = str(error.filename or place.root)
             raise Fault("cannot go live: %s" % error.strerror, where=where, todo="mend what stands in the way") from error
         count += len(files["paths"])
+        removed += len(files.get("remove", []))
         place.prune()
-    job.emit("live", files=count, sets=operation["sets"], sync=True)
+    job.emit("live", files=count, removed=removed, sets=operation["sets"], sync=True)
 
 
-def _go(place: Place, paths: List[str]) -> None:
-    intent = read_json(place.intent) or {"run": place.run, "had": {}}
-    fresh = [path for path in paths if path not in intent["had"]]
-    if fresh:
-        intent["had"].update((path, os.path.lexists(place.live(path))) for path in fresh)
-        write_json(place.intent, intent)
+def _go(place: Place, files: Files) -> None:
+    paths: List[str] = files["paths"]
+    intent = intents.read(place)
+    fresh = intents.extend(place, intent, paths, files.get("remove", []))
     for path in paths:
         if not os.path.lexists(place.new(path)):
             if path in fresh or not os.path.lexists(place.live(path)):
                 raise Fault("what was staged is gone", where=place.new(path), todo="see who removes files there, then run again")
             continue  # it went live before a crash
-        os.makedirs(os.path.dirname(place.live(path)), exist_ok=True)
+        _make_directories(place, intent, os.path.dirname(path), files)
         if intent["had"][path] and not os.path.lexists(place.old(path)):
             make_directory(os.path.dirname(place.old(path)))
             os.link(place.live(path), place.old(path))
         os.rename(place.new(path), place.live(path))
-    for directory in {os.path.dirname(place.live(path)) for path in paths}:
+    for path in files.get("remove", []):
+        _take_away(place, path)
+    for path in (path for path in (*paths, *files.get("remove", [])) if path in intent["caches"]):
+        for cache in intent["caches"][path]:
+            try:
+                _take_away(place, cache)
+            except PermissionError:
+                pass  # another user's; the time of the new file makes it worthless (stage.py)
+    for directory in sorted(intent["emptied"], key=len, reverse=True):
+        _remove_if_empty(place.live(directory))
+    for directory in {_nearest(os.path.dirname(place.live(path))) for path in (*paths, *files.get("remove", []))}:
         sync_directory(directory)
+
+
+def _make_directories(place: Place, intent: intents.Intent, directory: str, files: Files) -> None:
+    """Those that are missing for a file, 0755, with the owner and group that were asked for."""
+    missing = []
+    while directory and not os.path.lexists(place.live(directory)):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for made in reversed(missing):
+        os.mkdir(place.live(made), 0o755)
+        os.chmod(place.live(made), 0o755)
+        if files.get("owner") is not None or files.get("group") is not None:
+            os.chown(place.live(made), *(-1 if files.get(key) is None else files[key] for key in ("owner", "group")))
+
+
+def _take_away(place: Place, path: str) -> None:
+    if os.path.lexists(place.live(path)) and not os.path.lexists(place.old(path)):
+        make_directory(os.path.dirname(place.old(path)))
+        os.rename(place.live(path), place.old(path))
 
 
 def goback(job: Any, operation: Dict[str, Any]) -> None:
@@ -55,29 +86,67 @@ def goback(job: Any, operation: Dict[str, Any]) -> None:
     count = 0
     for files in operation["sets"]:
         place = Place(files["root"], job.run)
-        intent = read_json(place.intent)
-        if intent is None:
+        if not os.path.lexists(place.intent):
             continue  # it never began to go live
+        intent = intents.read(place)
         try:
-            for path in files["paths"]:
-                count += _back(place, path, intent["had"].pop(path, True))
+            for path in (*files["paths"], *files.get("remove", [])):
+                count += _back(place, intent, path, path in files["paths"])
+            _tidy(place, intent)
         except OSError as error:
             where = str(error.filename or place.root)
             raise Fault("cannot go back: %s" % error.strerror, where=where, todo="put it back by hand") from error
         if intent["had"]:
-            write_json(place.intent, intent)  # another push into the same directory is still to go back
+            intents.write_if_possible(place, intent)  # another push into the same directory is still to go back
         else:
             place.remove()
     job.emit("back", files=count, sets=operation["sets"], sync=True)
 
 
-def _back(place: Place, path: str, had: bool) -> int:
-    """Whether there was something to do. The release's link is renamed over the new file, so the name is never missing."""
-    if os.path.lexists(place.old(path)):
-        os.rename(place.old(path), place.live(path))
-    elif not had and not os.path.lexists(place.new(path)) and os.path.lexists(place.live(path)):
+def _back(place: Place, intent: intents.Intent, path: str, brought: bool) -> int:
+    """Whether there was something to do. The release's link is renamed over the new file, so the name is never missing.
+
+    Compiled files come first: as long as the file itself is not back, a crash in between leads here again.
+    """
+    had = intent["had"].pop(path, True)
+    fresh = brought and not had and not os.path.lexists(place.new(path)) and os.path.lexists(place.live(path))
+    changed = fresh or os.path.lexists(place.old(path))
+    caches = intent["caches"].pop(path, [])
+    for cache in intents.caches_of(place, path) if changed and path.endswith(".py") else ():
+        if cache not in caches or os.path.lexists(place.old(cache)):
+            os.unlink(place.live(cache))  # of the new file
+    for cache in caches:
+        intent["had"].pop(cache, None)
+        _put_back(place, intent, cache)
+    if fresh:
         os.unlink(place.live(path))
-    else:
-        return 0
-    sync_directory(os.path.dirname(place.live(path)))
-    return 1
+    elif changed:
+        _put_back(place, intent, path)
+    if changed:
+        sync_directory(_nearest(os.path.dirname(place.live(path))))
+    return int(changed)
+
+
+def _put_back(place: Place, intent: intents.Intent, path: str) -> None:
+    if os.path.lexists(place.old(path)):
+        intents.remake(place, intent, os.path.dirname(path))
+        os.rename(place.old(path), place.live(path))
+
+
+def _tidy(place: Place, intent: intents.Intent) -> None:
+    """Removes the directories that the run made, as far as they are empty."""
+    for directory in sorted(intent["made"], key=len, reverse=True):
+        _remove_if_empty(place.live(os.path.join(directory, "__pycache__")))
+        _remove_if_empty(place.live(directory))
+
+
+def _remove_if_empty(directory: str) -> None:
+    try:
+        os.rmdir(directory)
+    except OSError:
+        pass
+
+
+def _nearest(directory: str) -> str:
+    """The directory, or the nearest one above it that is there."""
+    return directory if os.path.isdir(directory) else _nearest(os.path.dirname(directory))

@@ -22,6 +22,8 @@ def take(path: str, holder: Dict[str, Any]) -> int:
     handle = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _lock(handle)
+        if not os.path.lexists(path) or os.fstat(handle).st_ino != os.stat(path).st_ino:
+            raise BlockingIOError("the file was removed when the workload was forgotten; another one may be the lock now")
     except OSError as error:
         os.close(handle)
         other = holder_of(path) or {}

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from . import match, state
 from .faults import Fault, Wrong, bug
@@ -18,6 +18,7 @@ OPERATIONS = {
     "open": ("opening", "open_run"),
     "look": ("opening", "look"),
     "manifest": ("manifest", "manifest"),
+    "place": ("manifest", "make_place"),
     "stage": ("stage", "stage"),
     "verify": ("verify", "verify"),
     "status": ("status", "status"),
@@ -29,6 +30,8 @@ OPERATIONS = {
     "why": ("why", "why"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
+    "releases": ("releases", "releases"),
+    "forget": ("releases", "forget"),
 }  # imported when asked for: each module costs time to compile in the target
 
 
@@ -51,6 +54,8 @@ class Session:
         self.program: Any = None
         self.places: Dict[str, Any] = {}
         self.staged: List[Tuple[Any, str]] = []
+        self.brought: Set[str] = set()  # what the pushes of the run bring, changed or not, and what they remove: absolute paths
+        self.leaving: Set[str] = set()
         self.handed_over = False  # a job was forked: what was staged is its business now
 
     def settle(self, request: Request) -> state.Home:

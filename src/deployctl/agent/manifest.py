@@ -1,57 +1,100 @@
-"""manifest: what is at a destination now, by hash, and where a bundle for it may be brought."""
+"""manifest: what is at a destination now, by hash, and whether files can be put there. It only looks; `place` makes the place for them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
-from typing import Any, Dict, Optional
+import time
+from typing import Any, Dict, List, Optional
 
-from . import place
+from . import dress, listing, obstacles, place, state
 from .faults import Refused
 
 PIECE = 1 << 20
 
 
 def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"sha256": {path: hash or null}, "incoming": where a bundle may be brought}; request: root, paths, stage (false: only look)."""
+    """{"sha256": {path: hash, "" for another size, or null}, "undressed": [paths], "owner", "group": ids or null, "listed": [paths]}.
+
+    request: root, files [{"path", "size", "executable"}], owner, group, mode (texts or null), list (whether every file below the root is
+    asked for), keep (absolute paths that are never listed). undressed are those whose owner or mode is not what it should be.
+    """
     root = os.path.normpath(request["root"])
-    if os.path.lexists(root) and not os.path.isdir(root):
-        raise Refused("cannot stage there: it is no directory", where=root, todo="correct `to`")
-    for directory in sorted({os.path.dirname(path) for path in request["paths"] if place.inside(path)}):
-        look_at(root, directory)
-    hashes = {path: hash_of(os.path.join(root, path)) for path in request["paths"]}
+    files: List[Dict[str, Any]] = request["files"]
+    obstacles.look_at_root(root)
+    wish = dress.wish_of(request)
+    _claim(session, root, [file["path"] for file in files])
+    listed = listing.below(root, request.get("keep", ())) if request.get("list") else []
+    obstacles.look_at_files(root, [file["path"] for file in files], keeps_owner=wish.owner is None)
+    found: Dict[str, Optional[str]] = {}
+    undressed = []
+    for file in files:
+        live = os.path.join(root, file["path"])
+        found[file["path"]] = hash_of(live, file["size"])
+        if found[file["path"]] is not None and not dress.fits(os.lstat(live), wish, file["executable"]):
+            undressed.append(file["path"])
+    return {"sha256": found, "undressed": undressed, "owner": wish.owner, "group": wish.group, "listed": listed}
+
+
+def make_place(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
+    """{"incoming": where a bundle may be brought, "free": bytes, "inodes": count or null}; request: root, remove, stage (false: only look).
+
+    remove are the paths that are to go when the others go live. Raises Refused.
+    """
+    root = os.path.normpath(request["root"])
+    going = request.get("remove", [])
+    obstacles.look_at_files(root, going, going=True)
+    for path in going:
+        whole = place.whole(root, path)
+        if whole in session.brought:
+            raise Refused(_CONTRADICTION, where=whole, todo="exclude it in the push that has `delete`")
+        session.leaving.add(whole)
     if not request.get("stage", True):
-        return {"sha256": hashes, "incoming": None}
+        return {"incoming": None, "free": None, "inodes": None}
     spot = session.places.get(root) or place.make(root, session.run, session.home)
     session.places[root] = spot
-    return {"sha256": hashes, "incoming": spot.bundle}
+    state.add_root(session.home, root)
+    _describe(session, spot, going)
+    return dict(place.room(root), incoming=spot.bundle)
 
 
-def look_at(root: str, directory: str) -> None:
-    """Raises Refused for a directory of the destination that a rename from beside it cannot reach, or that leads out of it."""
-    there = os.path.join(root, directory)
-    if not os.path.isdir(there):
-        return
-    if not (os.path.realpath(there) + "/").startswith(os.path.realpath(root).rstrip("/") + "/"):
-        raise Refused("it leads out of the destination by a symbolic link", where=there, todo="name the directory that it leads to as `to`")
-    if os.stat(there).st_dev != os.stat(root).st_dev:
-        raise Refused("it lies on another file system than the destination", where=there, todo="push into it by a step of its own")
+def _describe(session: Any, spot: place.Place, going: List[str]) -> None:
+    """Writes down whose place it is; `stage` adds the files."""
+    about = spot.about() or {"run": session.run, "workload": session.workload["name"], "who": session.who, "files": {}, "gone": []}
+    about.update(at=round(time.time(), 3), gone=[*about["gone"], *going])
+    state.write_json(os.path.join(spot.path, place.ABOUT), about)
 
 
-def hash_of(path: str) -> Optional[str]:
-    """SHA-256 of a regular file; None where nothing is. Raises Refused for what a file cannot replace."""
+_CONTRADICTION = "one push of this run brings it, another one removes it"
+
+
+def _claim(session: Any, root: str, paths: List[str]) -> None:
+    """Raises Refused for a path that another push of the run brings or removes."""
+    for path in paths:
+        if place.NAME in path.split("/"):
+            raise Refused("'%s' is the name of our own directory" % place.NAME, where=path, todo="exclude it")
+        if not place.inside(path):
+            raise Refused("the path leaves the destination", where=path, todo="correct the playbook")
+        whole = place.whole(root, path)
+        if whole in session.brought:
+            raise Refused("two pushes of this run bring it", where=whole, todo="exclude it in one of them")
+        if whole in session.leaving:
+            raise Refused(_CONTRADICTION, where=whole, todo="exclude it in the push that has `delete`")
+        session.brought.add(whole)
+
+
+def hash_of(path: str, size: int) -> Optional[str]:
+    """SHA-256 of a regular file; "" where its size is another one; None where nothing is."""
     try:
-        mode = os.lstat(path).st_mode
+        if os.lstat(path).st_size != size:
+            return ""
     except FileNotFoundError:
         return None
-    except NotADirectoryError as error:
-        raise Refused("a file stands where a directory of it should be", where=path, todo="remove it, or correct `to`") from error
-    if not stat.S_ISREG(mode):
-        kind = "a symbolic link" if stat.S_ISLNK(mode) else "a directory" if stat.S_ISDIR(mode) else "no regular file"
-        raise Refused("it is %s" % kind, where=path, todo="exclude it, or remove it in the target")
     digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for piece in iter(lambda: stream.read(PIECE), b""):
-            digest.update(piece)
+    try:
+        with open(path, "rb") as stream:
+            for piece in iter(lambda: stream.read(PIECE), b""):
+                digest.update(piece)
+    except OSError as error:
+        raise Refused("it cannot be read: %s" % error.strerror, where=path, todo="mend its rights") from error
     return digest.hexdigest()

@@ -6,15 +6,21 @@ It is below the destination, so that a rename into it stays in one file system.
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from typing import List
+import stat
+import time
+from typing import Any, Dict, List, Optional
 
 from .faults import Refused
 from .shared import make_directory
-from .state import Home
+from .state import Home, read_json
 
 NAME = ".deployctl"
-KEPT = 3  # releases
+ABOUT = "about.json"
+RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9]{4}")
+KEPT = 3  # releases of a workload, that of the last run included
+KEPT_FOR = 90 * 86400.0  # seconds that an older one is kept
 
 
 class Place:
@@ -51,22 +57,66 @@ class Place:
 
     def sweep(self, home: Home) -> None:
         """Removes what runs of this workload staged that died in prepare: they never began to go live, and no job is left of them."""
-        for run in os.listdir(self.home):
-            begun = os.path.lexists(os.path.join(self.home, run, "intent.json"))
-            ours = os.path.lexists(home.events(run)) and not os.path.lexists(home.job(run))
-            if run != self.run and ours and not begun:
-                shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
+        for other in places(self.root):
+            ours = os.path.lexists(home.events(other.run)) and not os.path.lexists(home.job(other.run))
+            if other.run != self.run and ours and not os.path.lexists(other.intent):
+                shutil.rmtree(other.path, ignore_errors=True)
+
+    def about(self) -> Dict[str, Any]:
+        """What the place says of itself: {"run", "workload", "who", "at", "files": {path: {"size", "sha256"}}, "gone": [paths]}."""
+        return read_json(os.path.join(self.path, ABOUT)) or {}
 
     def prune(self) -> None:
-        """Removes the oldest releases; this run's own one and the two before stay."""
-        others = sorted(run for run in os.listdir(self.home) if run != self.run)
-        for run in others[: -(KEPT - 1)]:
-            shutil.rmtree(os.path.join(self.home, run), ignore_errors=True)
+        """Removes the oldest releases of this workload, by count and by age; this run's own one stays."""
+        others = [place for place in places(self.root) if place.run != self.run and self._older(place)]
+        for index, place in enumerate(others):
+            if index < len(others) - (KEPT - 1) or place.age() > KEPT_FOR:
+                shutil.rmtree(place.path, ignore_errors=True)
+
+    def age(self) -> float:
+        """Seconds since something was written into it; nothing for one that is gone."""
+        try:
+            return time.time() - os.stat(self.path).st_mtime
+        except OSError:
+            return 0.0
+
+    def _older(self, other: "Place") -> bool:
+        """Whether it is a release of the same workload, and no files that wait for another one's cut-over."""
+        waits = not os.path.lexists(other.intent) and (os.path.lexists(other.new()) or os.path.lexists(other.bundle))
+        whose = (self.about().get("workload"), other.about().get("workload"))
+        return not waits and (None in whose or whose[0] == whose[1])
+
+
+def places(root: str) -> List[Place]:
+    """The places of runs at a destination, the oldest first; what else lies there is none of ours."""
+    try:
+        names = sorted(os.listdir(os.path.join(root, NAME)))
+    except OSError:
+        return []
+    found = [Place(root, name) for name in names if RUN.fullmatch(name)]
+    return [place for place in found if os.path.isdir(place.path) and not os.path.islink(place.path)]
 
 
 def inside(path: str) -> bool:
-    """Whether a path below a destination stays there by its own words."""
-    return os.path.normpath(path).split("/")[0] not in ("", "..")
+    """Whether a path below a destination stays there by its own words, and out of our own place."""
+    parts = os.path.normpath(path).split("/")
+    return parts[0] not in ("", "..", ".") and NAME not in parts
+
+
+def whole(root: str, path: str) -> str:
+    """The absolute path of a file, without links on the way to it: one text for one file, whichever push names it."""
+    directory, name = os.path.split(os.path.join(root, path))
+    return os.path.join(os.path.realpath(directory), name)
+
+
+def room(root: str) -> Dict[str, Optional[int]]:
+    """{"free": bytes that a file there may still take, "inodes": how many files, or null where the file system does not count them}."""
+    while not os.path.isdir(root):
+        root = os.path.dirname(root)
+    seen = os.statvfs(root)
+    root_may = os.geteuid() == 0
+    inodes = (seen.f_ffree if root_may else seen.f_favail) if seen.f_files else None
+    return {"free": (seen.f_bfree if root_may else seen.f_bavail) * seen.f_frsize, "inodes": inodes}
 
 
 def make(root: str, run: str, home: Home) -> Place:
@@ -78,10 +128,18 @@ def make(root: str, run: str, home: Home) -> Place:
         missing = os.path.dirname(missing)
     try:
         os.makedirs(place.root, exist_ok=True)
-        make_directory(place.home)
+        _take(make_directory(place.home))
         place.sweep(home)
         make_directory(place.path)
     except OSError as error:
         place.remove()
         raise Refused("cannot stage there: %s" % error.strerror, where=root, todo="make the directory writable, or correct `to`") from error
     return place
+
+
+def _take(home: str) -> None:
+    """Raises Refused for a directory that somebody else made: whoever owns it could put other files into the places of ours."""
+    seen = os.lstat(home)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+        raise Refused("it is no directory of uid %d" % os.geteuid(), where=home, todo="see what it is, and remove it")
+    os.chmod(home, 0o700)

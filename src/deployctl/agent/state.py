@@ -78,6 +78,7 @@ class Home:
         self.lock = os.path.join(self.path, "lock")
         self.record = os.path.join(self.path, "record.json")
         self.exit = os.path.join(self.path, "exit.json")
+        self.roots = os.path.join(self.path, "roots.json")
         self.runs = os.path.join(self.path, "runs")
 
     def make(self) -> None:
@@ -123,6 +124,18 @@ def names(base: str) -> List[str]:
         return sorted(os.listdir(os.path.join(base, "workloads")))
     except OSError:
         return []
+
+
+def roots(home: Home) -> List[str]:
+    """The destinations at which the workload has had a place."""
+    return list((read_json(home.roots) or {}).get("roots", []))
+
+
+def add_root(home: Home, root: str) -> None:
+    """Adds a destination to them."""
+    known = roots(home)
+    if root not in known:
+        write_json(home.roots, {"roots": [*known, root]})
 
 
 def runs(home: Home) -> List[str]:

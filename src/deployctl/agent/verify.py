@@ -1,45 +1,55 @@
-"""verify: compiles the staged files in memory with the interpreter that the workload will use. No __pycache__ comes of it."""
+"""verify: looks at the staged files before anything is stopped: compiles them with the interpreter that the workload will use, imports
+modules and runs a command in the tree as it will be. Nothing of it is left.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
-from . import environment, program
-from .faults import Fault, Refused
+from . import compiling, environment, program, shadow, trial
+from .faults import Refused
+from .place import Place
 
-DEADLINE = 120.0
-
-# Runs in the workload's interpreter, which may be any Python 3; reads [[staged path, live path], …], prints {"version", "faults"}.
-COMPILE = """
-import json, sys, warnings
-warnings.simplefilter("ignore")
-faults = []
-for staged, live in json.load(sys.stdin):
-    try:
-        with open(staged, "rb") as stream:
-            compile(stream.read(), live, "exec", 0, True)
-    except SyntaxError as error:
-        faults.append({"path": live, "line": error.lineno, "what": error.msg, "text": error.text})
-    except Exception as error:
-        faults.append({"path": live, "line": None, "what": ("%s: %s" % (type(error).__name__, error)).rstrip(": "), "text": None})
-json.dump({"version": "%d.%d.%d" % sys.version_info[:3], "faults": faults}, sys.stdout)
-"""
+BOM = b"\xef\xbb\xbf"
+PIECE = 1 << 20
+IMPORT = "import importlib, sys; importlib.import_module(sys.argv.pop(1))"
+Fault = Dict[str, Any]
 
 
 def verify(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"files", "interpreter", "version", "faults": [{"root", "path", "line", "what", "text"}], "seconds"}, all faults at once."""
+    """{"files", "interpreter", "version", "faults": [{"path", "line", "what", "text"}], "warnings": [{"path", "what"}], "seconds"}.
+
+    request: compile (default true), imports (modules), command (argv), within (seconds for both together). All faults at once.
+    """
     began = time.monotonic()
-    staged = [(place, path) for place, path in session.staged if path.endswith(".py")]
+    wanted = [(place, path) for place, path in session.staged if path.endswith(".py")] if request.get("compile", True) else []
     interpreter = _interpreter(session)
-    answer = _compile(session, interpreter, [[place.new(path), place.live(path)] for place, path in staged])
-    where = {place.live(path): (place.root, path) for place, path in staged}
-    for fault in answer["faults"]:
-        fault["root"], fault["path"] = where[fault["path"]]
-    return dict(answer, files=len(staged), interpreter=interpreter, seconds=round(time.monotonic() - began, 3))
+    names = {place.live(path): path for place, path in wanted}
+    files = [[place.new(path), place.live(path)] for place, path in wanted]
+    version, faults = compiling.compile_all(interpreter, files, _environment(session))
+    for fault in faults:
+        fault["path"] = names[fault["path"]]
+    if request.get("compile", True):
+        faults += [fault for place, path in session.staged for fault in _first_line(place, path)]
+    if not faults:
+        faults = _trials(session, interpreter, request)
+    answer = {"files": len(wanted), "interpreter": interpreter, "version": version, "faults": faults}
+    return dict(answer, warnings=_warnings(session), seconds=round(time.monotonic() - began, 3))
+
+
+def _trials(session: Any, interpreter: str, request: Dict[str, Any]) -> List[Fault]:
+    imports, command = request.get("imports", []), request.get("command")
+    if not imports and not command:
+        return []
+    until = time.monotonic() + request["within"]
+    checks = [("import " + module, [interpreter, "-B", "-c", IMPORT, module]) for module in imports]
+    if command:
+        checks.append(("command " + command[0], command))
+    with shadow.trees(session) as trees:
+        found = [trial.check(session.workload, name, argv, trees, until) for name, argv in checks]
+    return [fault for fault in found if fault is not None]
 
 
 def _interpreter(session: Any) -> str:
@@ -58,21 +68,38 @@ def _environment(session: Any) -> Dict[str, str]:
     return environment.of(session.workload, session.capture)
 
 
-def _compile(session: Any, interpreter: str, files: List[List[str]]) -> Dict[str, Any]:
+def _first_line(place: Place, path: str) -> List[Fault]:
+    """What keeps the kernel from starting a script: a carriage return belongs to the interpreter's name, and a BOM hides the `#!`."""
+    if not os.stat(place.new(path)).st_mode & 0o111:
+        return []
+    with open(place.new(path), "rb") as stream:
+        head = stream.read(256)
+    line = head.split(b"\n")[0]
+    what = ""
+    if line.startswith(BOM + b"#!"):
+        what = "a byte order mark stands before its '#!', so it cannot be executed"
+    elif line.startswith(b"#!") and line.endswith(b"\r"):
+        what = "its first line ends with a carriage return, so its interpreter is not found"
+    return [{"path": path, "line": 1, "what": what, "text": None}] if what else []
+
+
+def _warnings(session: Any) -> List[Dict[str, str]]:
+    """Files that may have been cut short on their way to the controller."""
+    found = [(path, _cut_short(place.new(path), place.live(path))) for place, path in session.staged]
+    return [{"path": path, "what": what} for path, what in found if what]
+
+
+def _cut_short(new: str, live: str) -> Optional[str]:
     try:
-        done = subprocess.run(
-            [interpreter, "-I", "-B", "-c", COMPILE], input=json.dumps(files).encode(), capture_output=True, timeout=DEADLINE, check=False,
-            env=_environment(session),
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise Fault("no answer within %d s" % DEADLINE, where="verify: " + interpreter, todo="look at the target's load") from error
-    except OSError as error:
-        raise Refused("cannot be started: %s" % error.strerror, where="verify: " + interpreter, todo="mend the interpreter") from error
-    try:
-        return dict(json.loads(done.stdout))
-    except ValueError as error:
-        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Fault(
-            "it ended with %d: %s" % (done.returncode, words[-1] if words else "no words"), where="verify: " + interpreter,
-            todo="see whether it runs at all in the target",
-        ) from error  # fmt: skip
+        now, before = os.stat(new).st_size, os.stat(live).st_size
+    except OSError:
+        return None
+    if now >= before:
+        return None
+    if not now:
+        return "it is empty, and was not (%d bytes)" % before
+    with open(new, "rb") as one, open(live, "rb") as other:
+        for piece in iter(lambda: one.read(PIECE), b""):
+            if other.read(len(piece)) != piece:
+                return None
+    return "it is no more than the first %d of the old one's %d bytes" % (now, before)

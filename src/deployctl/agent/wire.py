@@ -1,4 +1,4 @@
-"""The talk with the controller: JSON lines both ways. It knows no operation."""
+"""The talk with the controller: JSON lines both ways, and pieces of bytes from it. It knows no operation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 import os
 import select
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, Optional
 
 Request = Dict[str, Any]
 LEASE = 30.0  # seconds without a word from the controller
+LARGEST = 1 << 20  # bytes of one piece
 
 
 class HungUp(Exception):
@@ -64,6 +65,23 @@ class Wire:
             if operation != "alive":
                 return dict(request)
         return None
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes that follow a request: each piece comes after a line {"op": "bytes", "size"}; size 0 is their end. Raises HungUp."""
+        while True:
+            self.busy()
+            request = self.next()
+            assert request is not None
+            if request["op"] != "bytes" or not 0 <= request["size"] <= LARGEST:
+                raise HungUp("the controller does not speak our language")
+            if not request["size"]:
+                return
+            while len(self._buffer) < request["size"]:
+                if not select.select([self.source], [], [], LEASE)[0]:
+                    raise HungUp("the controller was silent for %d seconds" % LEASE)
+                self._read()
+            piece, self._buffer = self._buffer[: request["size"]], self._buffer[request["size"] :]
+            yield piece
 
     def busy(self) -> None:
         """Tells the lease that we did not listen because we worked: what was sent meanwhile is still in the pipe."""

@@ -68,12 +68,23 @@ def _unchanged(event: Event) -> Line:
 
 def _staged(event: Event) -> Line:
     size = f"{show_size(event['bytes'])} ({show_size(event['sent'])} sent)"
-    text = f"{len(event['changed'])} of {count(event['files'], 'file')} differ, {size}, staged for {safe(event['destination'])}"
-    return Line("push", text, more=tuple(safe(path) for path in event["changed"][:10]))
+    gone = event.get("gone") or []
+    goes = f", {len(gone)} to be removed" if gone else ""
+    text = f"{len(event['changed'])} of {count(event['files'], 'file')} differ{goes}, {size}, staged for {safe(event['destination'])}"
+    return Line("push", text, more=(*map(safe, event["changed"][:10]), *(f"{safe(path)} is removed" for path in gone[:10])))
+
+
+def _sending(event: Event) -> Line:
+    return Line("", f"{show_size(event['sent'])} of {show_size(event['of'])} sent")
 
 
 def _verified(event: Event) -> Line:
-    return Line("verify", f"{count(event['files'], 'staged file')} compiled by {safe(event['interpreter'])} ({safe(event['version'])})")
+    warnings = event.get("warnings") or []
+    done = [f"{count(event['files'], 'staged file')} compiled by {safe(event['interpreter'])} ({safe(event['version'])})"]
+    done += [f"{safe(module)} imported" for module in event.get("imported") or []]
+    done += [f"{command(event['command'], 60)} ended with 0"] if event.get("command") else []
+    more = tuple(f"note: {safe(warning['path'])}: {safe(warning['what'])}" for warning in warnings)
+    return Line("verify", ", ".join(done), "bad" if more else "plain", more)
 
 
 def _cutover(event: Event) -> Line:
@@ -81,7 +92,8 @@ def _cutover(event: Event) -> Line:
 
 
 def _live(event: Event) -> Line:
-    return Line("live", f"{count(event['files'], 'new file')} in place")
+    gone = f", {count(event['removed'], 'old one')} removed" if event.get("removed") else ""
+    return Line("live", f"{count(event['files'], 'new file')} in place{gone}")
 
 
 def _back(event: Event) -> Line:
@@ -196,8 +208,8 @@ def _end(event: Event) -> Line:
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
-    "environment": _environment, "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op,
-    **stops.SAYINGS, "live": _live, "back": _back,
+    "environment": _environment, "unchanged": _unchanged, "sending": _sending, "staged": _staged, "verified": _verified,
+    "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy, "moved": _moved, "started": _started,
     "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,

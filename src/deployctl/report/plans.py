@@ -35,6 +35,7 @@ def lines(preview: Preview) -> list[str]:
     for number, step in enumerate(preview.steps, 1):
         found.append(f"  {number}. {_step(step, workload)}")
         found += [f"       {safe(path)}" for path in step.get("changed", [])]
+        found += [f"       {safe(path)} is removed" for path in step.get("gone", [])]
         found += [f"       {line}" for line in _tree(step)]
     for problem in preview.problems:
         found += faults.lines(problem)
@@ -94,11 +95,15 @@ def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
 def _push(step: dict[str, Any]) -> str:
     if "changed" not in step:
         return f"{safe(step['from'])} to {safe(step['to'])}"
-    return f"{len(step['changed'])} of {count(step['files'], 'file')} differ, {show_size(step['bytes'])}, to {safe(step['to'])}"
+    gone = f", {len(step['gone'])} to be removed" if step.get("gone") else ""
+    return f"{len(step['changed'])} of {count(step['files'], 'file')} differ{gone}, {show_size(step['bytes'])}, to {safe(step['to'])}"
 
 
 def _verify(step: dict[str, Any]) -> str:
-    return ", ".join(name for name in step if name != "step")
+    parts = ["py_compile"] if step.get("py_compile") else []
+    parts += [f"import {safe(module)}" for module in step.get("import", [])]
+    parts += [command(step["command"], 120)] if step.get("command") else []
+    return ", ".join([*parts, f"Python {step['python']}"] if step.get("python") else parts)
 
 
 def _snapshot(step: dict[str, Any]) -> str:

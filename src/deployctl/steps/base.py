@@ -6,7 +6,7 @@ A step knows no transport and no other step. `prepare` talks with the agent and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -20,10 +20,13 @@ Operation = dict[str, Any]
 
 
 class Session(Protocol):
-    """What a step needs of a target: ask the agent one thing, bring one file into the target."""
+    """What a step needs of a target: ask the agent one thing, bring bytes or one file into the target."""
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """The agent's answer to one operation of the session. Raises DeployError."""
+
+    def feed(self, op: str, pieces: Iterable[bytes], **fields: Any) -> dict[str, Any]:
+        """The agent's answer to an operation that takes bytes, which are made piece by piece. Raises DeployError."""
 
     def put(self, source: Path, destination: str, progress: Callable[[int], None] | None = None) -> None:
         """A new private file in the target with the bytes of `source`. Raises DeployError."""

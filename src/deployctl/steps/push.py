@@ -2,46 +2,78 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, field_serializer, model_validator
 
 from deployctl.errors import RefusedError, WordsError
-from deployctl.fields import AbsolutePath, Filled
+from deployctl.fields import AbsolutePath, FileMode, Filled, carried
+from deployctl.steps import bundle, sources
 from deployctl.steps.base import Opened, Operations, Record, Session, Setting, Step
+from deployctl.steps.sources import Source
 from deployctl.values import show_size
 
-PIECE = 1 << 20  # bytes read at a time
-
-
-@dataclass(frozen=True)
-class Source:
-    """One file of the controller: its path below the destination, where it is here, size in bytes, SHA-256, executable or not."""
-
-    path: str
-    file: Path
-    size: int
-    sha256: str
-    executable: bool
-
-    def as_data(self) -> dict[str, Any]:
-        """What the agent needs to know of it."""
-        return {"path": self.path, "size": self.size, "sha256": self.sha256, "executable": self.executable}
+TELL = 2.0  # seconds between two words of how far the bytes are
+BLOCK = 4096  # bytes: what the least file takes
+SPARE = 8  # files of our own
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The files that wait beside the destination; none when everything is there already."""
+    """The files that wait beside the destination, and those that are to go; none when everything is there already.
+
+    owner and group are ids of the target, for directories that are made.
+    """
 
     root: str
     files: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    owner: int | None = None
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a push has to do: files that travel, files whose bytes are right and owner or mode is not, files that are to go."""
+
+    travel: tuple[Source, ...]
+    undressed: tuple[Source, ...]
+    gone: tuple[str, ...]
+
+    @property
+    def staged(self) -> tuple[str, ...]:
+        """The paths of the files that are to be staged."""
+        return tuple(sorted(source.path for source in (*self.travel, *self.undressed)))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the files that travel."""
+        return sum(source.size for source in self.travel)
+
+    @property
+    def taken(self) -> int:
+        """Bytes of a disk that the staged files take."""
+        return sum(source.taken + BLOCK for source in (*self.travel, *self.undressed))
+
+    @property
+    def entries(self) -> int:
+        """Files and directories that staging makes, and going live once more."""
+        directories = {above for path in (*self.staged, *self.gone) for above in Path(path).parents}
+        return len(self.staged) + 2 * len(directories) + SPARE
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        if not value:
+            raise WordsError("the list is empty", todo="name a file, a directory or a glob")
+        return value
+    if value == "":
+        raise WordsError("the text is empty", todo="write something, or remove the key")
+    return [value]
 
 
 class Push(Step):
@@ -50,103 +82,148 @@ class Push(Step):
     word: ClassVar[str] = "push"
     phase: ClassVar[str] = "prepare"
 
-    source: Filled = Field(alias="from")
+    source: Annotated[tuple[Filled, ...], BeforeValidator(carried(_listed))] = Field(alias="from")
     to: AbsolutePath
     include: list[str] = Field(default_factory=list)
     exclude: list[str] = Field(default_factory=list)
+    owner: Filled | None = None
+    group: Filled | None = None
+    mode: FileMode | None = None
+    delete: bool = False
+    via: Literal["push", "session"] = "push"
 
-    def sources(self, base: Path) -> tuple[Source, ...]:
+    @field_serializer("source")
+    def _as_written(self, source: tuple[str, ...]) -> object:
+        return source[0] if len(source) == 1 else list(source)
+
+    @model_validator(mode="after")
+    def _delete_needs_include(self) -> Push:
+        if self.delete and not self.include:
+            todo = "add `include: ['*.py']`, or whatever below `to` is this push's own: without it logs and checkpoints would go, too"
+            raise ValueError(WordsError("`delete` needs `include`", todo=todo), "delete")
+        return self
+
+    def find(self, base: Path) -> tuple[Source, ...]:
         """The files to bring, by path, hashed. Raises WordsError when there are none."""
-        root = base / Path(self.source).expanduser()
-        if not root.exists():
-            todo = "correct `from`, which is relative to the playbook"
-            raise WordsError(f"'{self.source}' does not exist", where=f"push: {root}", todo=todo)
-        found = [_source(path, file) for path, file in self._files(root)]
-        if not found:
-            raise WordsError("no file matches", where=f"push: {root}", todo="look at `include` and `exclude`")
-        return tuple(sorted(found, key=lambda source: source.path))
+        return sources.find(self.source, base, self._patterns())
 
-    def _files(self, root: Path) -> Iterator[tuple[str, Path]]:
-        from pathspec import GitIgnoreSpec
-
-        if root.is_file():
-            yield root.name, root
-            return
-        include = GitIgnoreSpec.from_lines(self.include or ["*"])
-        exclude = GitIgnoreSpec.from_lines([*self.exclude, ".deployctl/", "__pycache__/"])
-        for file in sorted(root.rglob("*")):
-            path = file.relative_to(root).as_posix()
-            if file.is_file() and include.match_file(path) and not exclude.match_file(path):
-                yield path, file
+    def _patterns(self) -> sources.Patterns:
+        return sources.Patterns(self.include, self.exclude)
 
     def gather(self, setting: Setting) -> tuple[Source, ...]:
         """The files of the controller, hashed."""
-        return self.sources(setting.sources)
+        return self.find(setting.sources)
 
     def preview(self, gathered: tuple[Source, ...], session: Session, setting: Setting, opened: Opened) -> dict[str, Any]:
-        """Which files would go: {"files": count, "changed": [paths], "bytes": sum}."""
-        there = session.ask("manifest", root=self.to, paths=[source.path for source in gathered], stage=False)
-        changed = _differing(gathered, there)
-        return {"files": len(gathered), "changed": [source.path for source in changed], "bytes": sum(source.size for source in changed)}
+        """Which files would go: {"files": count, "changed": [paths], "gone": [paths], "bytes": sum of those that travel}."""
+        _, difference = self._compare(gathered, session, setting)
+        if difference.gone:
+            session.ask("place", root=self.to, remove=difference.gone, stage=False)
+        found = {"files": len(gathered), "changed": list(difference.staged), "bytes": difference.bytes}
+        return {**found, "gone": list(difference.gone)} if self.delete else found
 
     def prepare(self, gathered: tuple[Source, ...], session: Session, setting: Setting, opened: Opened, record: Record) -> Staged:
         """Compares hashes and stages what differs, in one bundle. Raises DeployError; then the live files are as they were."""
         began = time.monotonic()
-        there = session.ask("manifest", root=self.to, paths=[source.path for source in gathered])
-        changed = _differing(gathered, there)
-        if not changed:
+        there, difference = self._compare(gathered, session, setting)
+        if not difference.staged and not difference.gone:
             record("unchanged", files=len(gathered), destination=self.to)
             return Staged(self.to, ())
-        with tempfile.NamedTemporaryFile(prefix="deployctl-", suffix=".bundle") as bundle:
-            write_bundle(changed, Path(bundle.name))
-            sent = Path(bundle.name).stat().st_size
-            session.put(Path(bundle.name), there["incoming"])
-        session.ask("stage", root=self.to, bundle=there["incoming"], files=[source.as_data() for source in changed])
+        place = session.ask("place", root=self.to, remove=difference.gone)
+        _require_room(self.to, place, difference.taken, difference.entries)
+        sent = self._stage(difference, place, session, record) if difference.staged else 0
         record(
-            "staged", files=len(gathered), changed=[source.path for source in changed], bytes=sum(source.size for source in changed),
+            "staged", files=len(gathered), changed=list(difference.staged), gone=list(difference.gone), bytes=difference.bytes,
             sent=sent, seconds=round(time.monotonic() - began, 3), destination=self.to,
         )  # fmt: skip
-        return Staged(self.to, tuple(source.path for source in changed))
+        return Staged(self.to, difference.staged, difference.gone, there["owner"], there["group"])
 
     def compile(self, setting: Setting, piece: Staged) -> Operations:
         """Going live, and back."""
-        if not piece.files:
+        if not piece.files and not piece.gone:
             return Operations()
-        files = {"root": piece.root, "paths": list(piece.files)}
+        files: dict[str, Any] = {"root": piece.root, "paths": list(piece.files)}
+        asked = {"remove": list(piece.gone), "owner": piece.owner, "group": piece.group}
+        files |= {key: value for key, value in asked.items() if value not in (None, [])}
         return Operations(do=({"op": "golive", "sets": [files]},), undo=({"op": "goback", "sets": [files]},))
 
+    def _wish(self) -> dict[str, Any]:
+        return {"owner": self.owner, "group": self.group, "mode": self.mode}
 
-def _differing(sources: tuple[Source, ...], there: dict[str, Any]) -> list[Source]:
-    return [source for source in sources if there["sha256"].get(source.path) != source.sha256]
+    def _compare(self, gathered: tuple[Source, ...], session: Session, setting: Setting) -> tuple[dict[str, Any], Difference]:
+        """(the agent's answer, what is to be done)."""
+        workload = setting.workload
+        keep = [str(Path(workload.directory) / workload.log)] if workload.log else []
+        files = [{"path": source.path, "size": source.size, "executable": source.executable} for source in gathered]
+        there = session.ask("manifest", root=self.to, files=files, list=self.delete, keep=keep, **self._wish())
+        travel = tuple(source for source in gathered if there["sha256"][source.path] != source.sha256)
+        right = {source.path for source in gathered} - {source.path for source in travel}
+        undressed = tuple(source for source in gathered if source.path in right and source.path in there["undressed"])
+        patterns, brought = self._patterns(), {source.path for source in gathered}
+        gone = tuple(path for path in there["listed"] if path not in brought and patterns.match(path))
+        return there, Difference(travel, undressed, gone)
+
+    def _stage(self, difference: Difference, place: dict[str, Any], session: Session, record: Record) -> int:
+        """Sends the bundle and has it unpacked; the bytes that travelled."""
+        packed = bundle.arrange(difference.travel)
+        files = [*(source.as_data() for source in packed.files), *({**source.as_data(), "here": True} for source in difference.undressed)]
+        request = {"root": self.to, "packed": packed.packed, "files": files, **self._wish()}
+        if self.via == "session" or not packed.files:
+            counted = _Counted()
+            tell = _Teller(record, self.to, difference.bytes)
+            session.feed("stage", map(counted, packed.pieces(tell)), bundle=None, **request)
+            return counted.bytes
+        with tempfile.NamedTemporaryFile(prefix="deployctl-", suffix=".bundle") as file:
+            sent = _write(packed, Path(file.name))
+            _require_room(self.to, place, difference.taken + sent, difference.entries)
+            session.put(Path(file.name), place["incoming"], _Teller(record, self.to, sent))
+        session.ask("stage", bundle=place["incoming"], **request)
+        return sent
 
 
-def _source(path: str, file: Path) -> Source:
-    digest, size = hashlib.sha256(), 0
-    try:
-        with file.open("rb") as stream:
-            while piece := stream.read(PIECE):
-                digest.update(piece)
-                size += len(piece)
-        return Source(path, file, size, digest.hexdigest(), bool(file.stat().st_mode & 0o100))
-    except OSError as error:
-        raise RefusedError(f"cannot read it: {error.strerror}", where=f"push: {file}", todo="mend its rights, or exclude it") from error
+class _Counted:
+    """Counts the bytes of pieces that pass."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def __call__(self, piece: bytes) -> bytes:
+        self.bytes += len(piece)
+        return piece
 
 
-def write_bundle(sources: list[Source], bundle: Path) -> None:
-    """One gzip stream of the files' bytes in order; sizes and hashes travel apart, in the request that unpacks it.
+class _Teller:
+    """Tells how many bytes have gone, every now and then."""
 
-    Raises RefusedError when a file changed since it was hashed.
-    """
-    with gzip.open(bundle, "wb", compresslevel=3) as packed:
-        for source in sources:
-            sent = 0
+    def __init__(self, record: Record, destination: str, total: int) -> None:
+        self._record, self._destination, self._total = record, destination, total
+        self._next = time.monotonic() + TELL
+
+    def __call__(self, sent: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + TELL
+            self._record("sending", sent=sent, of=self._total, destination=self._destination)
+
+
+def _write(packed: bundle.Bundle, path: Path) -> int:
+    """Writes the bundle to a file of this machine; its size in bytes."""
+    pieces = packed.pieces()
+    with path.open("wb") as file:
+        for piece in pieces:
             try:
-                with source.file.open("rb") as stream:
-                    while piece := stream.read(PIECE):
-                        packed.write(piece)
-                        sent += len(piece)
+                file.write(piece)
+                file.flush()
             except OSError as error:
-                raise RefusedError(f"cannot read it: {error.strerror}", where=f"push: {source.file}", todo="run again") from error
-            if sent != source.size:
-                what = f"it changed while it was read ({show_size(source.size)}, then {show_size(sent)})"
-                raise RefusedError(what, where=f"push: {source.file}", todo="run again when nobody writes it")
+                todo = "make room there, name another directory in TMPDIR, or use `via: session`, which needs none"
+                raise RefusedError(f"the bundle cannot be written: {error.strerror}", where=f"push: {path.parent}", todo=todo) from error
+    return path.stat().st_size
+
+
+def _require_room(root: str, place: dict[str, Any], needed: int, entries: int) -> None:
+    """Raises RefusedError when the destination's file system has not that many bytes, or files, left."""
+    if needed > place["free"]:
+        what = f"{show_size(needed)} are needed there, {show_size(place['free'])} are free"
+        raise RefusedError(what, where=f"push: {root}", todo="make room, then run again")
+    if place["inodes"] is not None and entries > place["inodes"]:
+        what = f"{entries} files and directories are to be made there, the file system can hold {place['inodes']} more"
+        raise RefusedError(what, where=f"push: {root}", todo="remove files that nobody needs, then run again")

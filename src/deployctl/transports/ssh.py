@@ -15,12 +15,14 @@ import fabric
 import paramiko
 
 from deployctl.errors import TransportError
-from deployctl.transports.base import CHUNK, HungUp, Tail, no_agent
+from deployctl.transports.base import CHUNK, HungUp, Tail, exec, no_agent
 from deployctl.transports.ssh_client import BROKEN, Watch, connect
 from deployctl.transports.ssh_config import HostSpec, resolve
+from deployctl.values import show_size
 
 QUIET = 45.0  # seconds without a sign of life after which a connection counts as lost
 LATE_WORDS = 5.0  # seconds that stderr may come after the exit status; what outlives the program may hold it open for longer
+ROOM_FROM = 1 << 20  # bytes of a file from which it is worth asking the host for its room
 CLOSE_WITHIN = 5.0  # seconds for cleaning up on the host
 FAILED = (*BROKEN, paramiko.SFTPError)
 
@@ -150,6 +152,7 @@ class Ssh:
         """Copies a file by SFTP to a new private one (0600). Raises TransportError, and leaves no part then."""
         with self._told(f"'{source}' cannot be put to '{destination}'"):
             sftp = self._files()
+            self._require_room(destination, source.stat().st_size)
             with source.open("rb") as old:
                 new = self._create(sftp, destination)
                 try:
@@ -164,6 +167,20 @@ class Ssh:
                 except BaseException:
                     self.remove(destination)
                     raise
+
+    def _require_room(self, destination: str, size: int) -> None:
+        """Raises TransportError when a large file will not fit; a host that cannot tell is believed to have room."""
+        if size < ROOM_FROM:
+            return
+        directory = destination.rpartition("/")[0] or "/"
+        done = exec(self, ["/usr/bin/env", "stat", "-f", "-c", "%a %S %d %c", "--", directory], timeout=QUIET)
+        figures = done.stdout.split()
+        if done.status or len(figures) != 4 or not all(figure.isdigit() for figure in figures):
+            return
+        blocks, block, inodes, all_inodes = map(int, figures)
+        if blocks * block < size or (all_inodes and not inodes):
+            what = f"'{directory}' has no room: {show_size(size)} are needed, {show_size(blocks * block)} and {inodes} inodes are free"
+            raise TransportError(what, where=self.name, todo="make room on the host, or use `via: session`, which stages nothing there")
 
     def private_directory(self) -> str:
         """A new directory on the host that only its user can enter; gone after close(), unless it was given away by `release`."""

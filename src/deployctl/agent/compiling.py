@@ -1,0 +1,97 @@
+"""Compiles files in memory with another interpreter, in a child: whatever that raises, or dies of, is a fault of the file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from .faults import Fault, Refused
+
+DEADLINE = 60.0  # seconds for one child; a file that takes longer by itself is at fault
+MEMORY = 2 << 30  # bytes of address space: a file must not take the memory of the run that it is to replace
+
+# Runs in the workload's interpreter, which may be any Python 3; reads [[staged path, live path], …], prints a line of JSON for the version,
+# one before each file, one for each fault.
+COMPILE = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (%d, %d))
+except (ImportError, ValueError, OSError):
+    pass
+def say(**fields):
+    sys.stdout.write(json.dumps(fields) + "\\n")
+    sys.stdout.flush()
+say(version="%%d.%%d.%%d" %% sys.version_info[:3])
+for number, (staged, live) in enumerate(json.load(sys.stdin)):
+    say(at=number)
+    try:
+        with open(staged, "rb") as stream:
+            compile(stream.read(), live, "exec", 0, True)
+    except SyntaxError as error:
+        say(path=live, line=error.lineno, what=error.msg, text=error.text)
+    except BaseException as error:
+        say(path=live, line=None, what=("%%s: %%s" %% (type(error).__name__, error)).rstrip(": "), text=None)
+say(at=None)
+""" % (MEMORY, MEMORY)
+
+Files = List[List[str]]  # [staged path, live path]
+
+
+def compile_all(interpreter: str, files: Files, environment: Mapping[str, str]) -> Tuple[str, List[Dict[str, Any]]]:
+    """(the interpreter's version, faults {"path", "line", "what", "text"}). Raises Fault or Refused for one that does not run."""
+    version, faults, begin = "", [], 0
+    while True:
+        lines, ended = _run(interpreter, files[begin:], environment)
+        if not lines:
+            raise Fault("it ended with %s" % ended, where="verify: " + interpreter, todo="see whether it runs at all in the target")
+        version = lines[0]["version"]
+        faults += [line for line in lines if "what" in line]
+        at = [line["at"] for line in lines if "at" in line]
+        if at[-1:] == [None]:
+            return version, faults
+        begin, guilty = _blame(begin, at, ended)
+        if guilty is not None:
+            faults.append({"path": files[guilty][1], "line": None, "what": "the interpreter did not survive it: %s" % ended, "text": None})
+            begin = guilty + 1
+
+
+def _blame(begin: int, at: List[int], ended: str) -> Tuple[int, Optional[int]]:
+    """(where to go on, the index of the file at fault): after a deadline that several files shared the last one gets a time of its own."""
+    last = begin + (at[-1] if at else 0)
+    return (last, None) if ended == TIME_OVER and last > begin else (last, last)
+
+
+TIME_OVER = "no end within %d s" % DEADLINE
+
+
+def _run(interpreter: str, files: Files, environment: Mapping[str, str]) -> Tuple[List[Dict[str, Any]], str]:
+    """(what it printed, how it ended)."""
+    try:
+        child = subprocess.Popen(
+            [interpreter, "-I", "-B", "-c", COMPILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        )
+    except OSError as error:
+        raise Refused("cannot be started: %s" % error.strerror, where="verify: " + interpreter, todo="mend the interpreter") from error
+    ended = ""
+    try:
+        out, err = child.communicate(json.dumps(files).encode(), timeout=DEADLINE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        ended = TIME_OVER
+    words = err.decode("utf-8", "replace").strip().splitlines()
+    said = words[-1] if words else "no words"
+    ended = ended or ("signal %d" % -child.returncode if child.returncode < 0 else "%d: %s" % (child.returncode, said))
+    return [line for line in map(_parsed, out.splitlines()) if line], ended
+
+
+def _parsed(line: bytes) -> Optional[Dict[str, Any]]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
