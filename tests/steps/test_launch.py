@@ -143,7 +143,8 @@ def test_no_shell_reads_the_words(place: Place) -> None:
 def test_another_program_by_its_path_is_told_with_the_one_that_runs() -> None:
     events: list[tuple[str, dict[str, Any]]] = []
     old = {"path": "/opt/v/bin/python3", "interpreter": "/opt/v/bin/python3", "prefix": "/opt/v", "other": True}
-    found = Opened(None, {**old, "path": "/usr/bin/python3", "prefix": None}, old, {}, {"lost": ["HF_HOME"], "changed": []})
+    new = {**old, "path": "/usr/bin/python3", "prefix": None}
+    found = Opened(None, new, old, {}, environment={"lost": ["HF_HOME"], "changed": []})
     Launch().admit(setting(), found, lambda what, **fields: events.append((what, fields)))
     assert events == [
         ("program", {"path": "/usr/bin/python3", "prefix": None, "was": "/opt/v/bin/python3"}),

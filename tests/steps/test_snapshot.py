@@ -26,7 +26,7 @@ def seen(writable: bool = True, **volumes: str) -> Opened:
         200, "pve1", "pve1", "lxc", "RUNNING", "7", {"rootfs": "local-lvm:vm-200-disk-0,size=8G", **volumes}, (), writable,
         {"local": "dir", "local-lvm": "lvmthin"},
     )  # fmt: skip
-    return Opened(None, None, None, {}, found)
+    return Opened(None, None, None, {}, container=found)
 
 
 class Shelf:
