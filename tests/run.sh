@@ -69,11 +69,11 @@ venv_stamp() { # directory, kind, python: what it was made for
     echo "$root $2 $("$3" -c 'import sys; print(sys.version)' | tr '\n' ' ') $(cksum <pyproject.toml)"
 }
 
-make_venv() { # directory, kind, python; kind `full`, or `agent`: pytest alone. The clone itself is installed later, one by one
+make_venv() { # directory, kind, python; kind `full`, or `agent`: pytest and xdist alone. The clone itself is installed later, one by one
     [ "$(cat "$1/made" 2>/dev/null)" = "$(venv_stamp "$@")" ] && return
     rm -rf "$1" && "$3" -m venv "$1" || return
     if [ "$2" = agent ]; then
-        echo 'pytest>=8' >"$1/wanted"
+        printf 'pytest>=8\npytest-xdist>=3\n' >"$1/wanted"
     else
         "$1/bin/python" - >"$1/wanted" <<'PYTHON' || return
 try:
@@ -166,7 +166,7 @@ version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        "$1/bin/python" -m pytest -q -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+        "$1/bin/python" -m pytest -q -n 6 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
 }
 
 choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, agent_new and others name the rest

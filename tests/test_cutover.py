@@ -23,7 +23,7 @@ def ended(site: Site) -> bool:
 
 
 def test_a_controller_killed_in_the_stop_leaves_the_workload_restarted(site: Site) -> None:
-    old = site.launch_old("--save-time", "4")
+    old = site.launch_old("--save-time", "8")
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         until("the stop has begun", lambda: waits_for_the_stop(site))
         controller.send_signal(signal.SIGKILL)
@@ -38,7 +38,7 @@ def test_a_controller_killed_in_the_stop_leaves_the_workload_restarted(site: Sit
 
 
 def test_ctrl_c_in_the_stop_detaches_and_the_job_goes_on(site: Site) -> None:
-    site.launch_old("--save-time", "3")
+    site.launch_old("--save-time", "6")
     with site.start("restart", site.place.name) as controller:
         until("the stop has begun", lambda: waits_for_the_stop(site))
         controller.send_signal(signal.SIGINT)

@@ -35,7 +35,7 @@ def ended(site: Site) -> dict[str, Any]:
 
 
 def test_a_killed_job_is_begun_anew_while_somebody_follows(site: Site) -> None:
-    old = site.launch_old("--save-time", "3")
+    old = site.launch_old("--save-time", "6")
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         kill(site, in_the_stop(site)["job_pid"])
         out, _ = controller.communicate(timeout=60)
@@ -48,14 +48,15 @@ def test_a_killed_job_is_begun_anew_while_somebody_follows(site: Site) -> None:
 
 
 def orphan(site: Site) -> str:
-    """A run whose controller, session and job were killed in the stop; its id. The old process ends by itself."""
-    old = site.launch_old("--save-time", "2")
+    """A run whose controller, session and job were killed in the stop, as the old process was then; its id."""
+    old = site.launch_old("--save-time", "600")
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         job = in_the_stop(site)["job_pid"]
         status = site.place.read(f"/proc/{job}/status").decode()
         session = int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
         kill(site, session)
         kill(site, job)
+        kill(site, old)
         controller.send_signal(signal.SIGKILL)
         controller.communicate()
     until("the old process is gone", lambda: old not in [seen["pid"] for seen in site.trainers()])
@@ -126,12 +127,17 @@ def test_linger_0_ends_the_run_at_once(local_site: Site) -> None:
 
 
 def test_cancel_in_the_stop_brings_back_what_ran(site: Site) -> None:
-    old = site.launch_old("--save-time", "4")
+    old = site.launch_old("--save-time", "600")
+    site.ladder = ["INT 10m"]
+    site.write()
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         run = in_the_stop(site)["run"]
-        done = site.run("cancel", run, "--on", site.place.name)
+        with site.start("cancel", run, "--on", site.place.name) as person:
+            until("the job has heard of it", lambda: happened(site, "cancelled"))
+            kill(site, old)  # the signal that it took ends it after all
+            out, _ = person.communicate(timeout=60)
         controller.communicate(timeout=60)
-    assert "cancelled" in done.stdout.splitlines()[-1]
+    assert "cancelled" in out.decode().splitlines()[-1]
     assert ended(site)["outcome"] == "cancelled"
     [now] = site.trainers()
     assert now["pid"] != old, "the signal was taken: the old command line is launched again"
@@ -142,12 +148,18 @@ def test_cancel_in_the_stop_brings_back_what_ran(site: Site) -> None:
 
 
 def test_wait_waits_for_the_other_run(local_site: Site) -> None:
-    local_site.launch_old("--save-time", "2")
+    old = local_site.launch_old("--save-time", "600")
+    local_site.ladder = ["INT 10m"]
+    local_site.write()
     with local_site.start("restart", "here", "--profile-interval", "60") as first:
         in_the_stop(local_site)
-        done = local_site.restart("--wait", "30s", "--profile-interval", "30")
+        with local_site.start("restart", "here", "--wait", "60s", "--profile-interval", "30") as second:
+            assert second.stdout is not None
+            assert any(b"waits up to 60 s" in line for line in second.stdout)
+            kill(local_site, old)
+            second.communicate(timeout=90)
         first.communicate(timeout=60)
-    assert "waits up to 30 s" in done.stdout
+    assert (first.returncode, second.returncode) == (0, 0)
     [now] = local_site.trainers()
     assert "--profile-interval=30" in now["argv"]
 
