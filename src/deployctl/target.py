@@ -24,7 +24,10 @@ SILENCE = 30.0  # seconds without a word while a job is followed; the session sp
 class Session:
     """One open talk with the agent. A context manager: leaving it ends the session, and with it what was staged."""
 
-    def __init__(self, name: str, transport: Transport, python: str | None = None, state: str | None = None) -> None:
+    def __init__(
+        self, name: str, transport: Transport, python: str | None = None, state: str | None = None, patience: float = MARKER
+    ) -> None:
+        """patience: seconds until the agent must have answered."""
         self.transport = transport
         self.name = name
         self.state = state
@@ -36,7 +39,7 @@ class Session:
         self._channel: Channel = transport.open(boot.argv(python, nonce))
         try:
             self._send_raw(boot.agent_zip())
-            self.hello: dict[str, Any] = self._marker(f"deployctl-agent {nonce} ".encode())
+            self.hello: dict[str, Any] = self._marker(f"deployctl-agent {nonce} ".encode(), patience)
         except BaseException:
             self._channel.close()
             raise
@@ -57,11 +60,13 @@ class Session:
 
     # --- asking
 
-    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
-        """The agent's answer. Raises RefusedError, BusyError or AgentError for its "no", TransportError when it is gone."""
+    def ask(self, op: str, within: float = ANSWER, **fields: Any) -> dict[str, Any]:
+        """The agent's answer, within so many seconds of silence. Raises RefusedError, BusyError or AgentError for its "no",
+        TransportError when it is gone.
+        """
         number = self._request(op, fields)
         while True:
-            message = self._message(ANSWER)
+            message = self._message(within)
             if message.get("id") == number:
                 return self._answer(message)
 
@@ -122,9 +127,9 @@ class Session:
             except (OSError, DeployError):
                 return
 
-    def _marker(self, marker: bytes) -> dict[str, Any]:
+    def _marker(self, marker: bytes, patience: float) -> dict[str, Any]:
         """What the agent says of itself; what came before its marker is login noise."""
-        until = time.monotonic() + MARKER
+        until = time.monotonic() + patience
         while b"\n" not in self._buffer.partition(marker)[2]:
             piece = self._receive(max(0.1, until - time.monotonic()))
             if not piece:

@@ -26,6 +26,7 @@ OPERATIONS = {
     "resume": ("follow", "resume"),
     "attach": ("follow", "attach"),
     "why": ("why", "why"),
+    "host": ("host", "host"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
 }  # imported when asked for: each module costs time to compile in the target
