@@ -13,6 +13,7 @@ from .faults import Wrong
 from .procfs import Seen
 
 APART, LONGER = 0.6, 0.6  # seconds between the two looks; how much more where the main thread has not moved, to see a slow loop turn
+FRAMES_WITHIN = 0.5  # seconds
 MOST_KIN = 48  # processes of a tree that are looked at closely
 Look = Dict[str, Any]
 
@@ -110,6 +111,7 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
         return dict(since, samples=[evidence.gone(), evidence.gone()], kin=[], time=time.time())
     assert seen is not None
     first = _everyone(seen, mark)
+    stack = _stack(first[remains.key(seen)])
     began = time.monotonic()
     time.sleep(APART)
     while sent and time.monotonic() - began < APART + LONGER and _rests(seen, first[remains.key(seen)]):
@@ -117,12 +119,13 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
     second = {one: evidence.sample(sample["seen"]) for one, sample in first.items()}
     pairs = {one: [sample, second[one]] for one, sample in first.items()}
     main = pairs.pop(remains.key(seen))
+    stack = _again(stack, _stack(main[1]))
     directories = _directories([main[0], *(pair[0] for pair in pairs.values())])
     kept = {ino for ino, _ in remains.locked()}
     named = files.naming(main[0]["nspid"][-1] if main[0]["nspid"] else seen["pid"], directories)
     return {
         "pid": seen["pid"], "started": seen["started"], "boot": seen["boot"], "time": time.time(),
-        "ticks": int(time.clock_gettime(time.CLOCK_BOOTTIME) * procfs.TICKS), "samples": main, "kin": list(pairs.values()),
+        "ticks": int(time.clock_gettime(time.CLOCK_BOOTTIME) * procfs.TICKS), "samples": main, "kin": list(pairs.values()), "stack": stack,
         "directories": directories, "locks": named,
         "locked": sorted({file["ino"] for pair in [main, *pairs.values()] for file in pair[0]["files"] if file["ino"] in kept}),
     }  # fmt: skip
@@ -167,7 +170,7 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
     old = since["samples"] if since is not None else [None, None]
     lately, now = look["samples"]
     main = Watched(old[0], old[1] or (lately if now["seen"] is None else None), lately, now)
-    stack: List[str] = []
+    stack: Dict[str, Any] = {}
     left: Optional[Dict[str, Any]] = None
     alive: List[Seen] = []
     if now["seen"] is None:
@@ -175,10 +178,14 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
         alive = remains.survivors(known, subject.mark)
         left = remains.left(known, alive)
     else:
-        stack = _stack(now) if evidence.interpreter(now) == "python" else []
+        stack = look["stack"] or {}
     kin = _kin(look, since)
     printed = files.printed(old[1], now) if old[1] else ""
-    case = Case(main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack), left)
+    was = (since or {}).get("stack") or {}
+    case = Case(
+        main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack.get("frames", ())), tuple(was.get("frames", ())),
+        stack.get("tripped"), left,
+    )  # fmt: skip
     found = _stale_name(subject, look, diagnose.judge(case))
     effects = (
         hearing.effects(now["seen"], (now["cgroup"] or {}).get("frozen"), bool(now["flags"] & evidence.EXITING)) if now["seen"] else {}
@@ -187,10 +194,28 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
     return dict(found, pid=look["pid"], after=signals, signals=effects, tree=rows, look=look)
 
 
-def _stack(now: Sample) -> List[str]:
-    from . import pyspy
+def _stack(taken: Sample) -> Optional[Dict[str, Any]]:
+    """{"frames", "goes_on", "tripped"} of a Python's main thread; None for another program, and where a look could hang."""
+    thread = evidence.main_thread(taken)
+    if thread is None or thread["state"] not in ("R", "S") or evidence.interpreter(taken) != "python":
+        return None
+    if calls.channel(thread["wchan"]) in ("fuse", "nfs"):
+        return None
+    from . import frames, pyspy
 
-    return pyspy.stack(now)
+    found = frames.within(taken["seen"]["pid"], FRAMES_WITHIN)
+    named = pyspy.stack(taken)
+    if found is None:
+        return {"frames": named, "goes_on": None, "tripped": None} if named else None
+    return {"frames": named or found.frames, "goes_on": found.goes_on, "tripped": found.tripped}
+
+
+def _again(old: Optional[Dict[str, Any]], new: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+    """The newer look at the frames. A handler that is still to run in both has not run; in one of them it was about to."""
+    if not old or not new:
+        return new
+    runs = bool(new["goes_on"] or old["goes_on"] or old["tripped"] is False)
+    return dict(new, tripped=False if runs else new["tripped"])
 
 
 def _kin(look: Look, since: Optional[Look]) -> List[Watched]:

@@ -53,7 +53,13 @@ class Above:
                 self.fault = error.what
         if self.ct is None:
             return answer
-        return {**answer, "evidence": [*answer["evidence"], *self._lines(answer), *self._unread()], "host": self.facts}
+        unread = [name for name in answer["unreadable"] if not (self._knows_freezer() and name.startswith("cgroup:"))]
+        lines = [line for line in answer["evidence"] if not line.startswith("unreadable: ")] + self._lines(answer)
+        lines += [f"unreadable: {' '.join(unread)}"] if unread else []
+        return {**answer, "evidence": [*lines, *self._unread()], "unreadable": unread, "host": self.facts}
+
+    def _knows_freezer(self) -> bool:
+        return self.facts is not None and self.facts["init"] is not None and not self.facts["unreadable"]
 
     def _lines(self, answer: dict[str, Any]) -> list[str]:
         if self.facts is None:

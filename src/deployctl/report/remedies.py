@@ -16,7 +16,8 @@ def commands(answer: dict[str, Any], ct: int | None) -> list[dict[str, str]]:
         command = f"echo 1 > /sys/fs/fuse/connections/{facts['fuse connection']}/abort"
         found.append({"where": where, "command": command, "takes": "ends that mount: whoever uses it gets an error"})
     stuck = answer["verdict"] in ("exiting-stuck", "uninterruptible") and not found
-    if ct is not None and (answer["next"] == "restart-container" or (stuck and answer["kill_useless"] is True)):
+    wanted = answer["next"] == "restart-container" or (stuck and answer["kill_useless"] is True)
+    if ct is not None and wanted and answer["verdict"] != "running":
         found.append({"where": where, "command": f"pct reboot {ct}", "takes": f"ends everything in container {ct}"})
     return found
 
