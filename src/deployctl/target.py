@@ -27,10 +27,12 @@ class Session:
     """One open talk with the agent. A context manager: leaving it ends the session, and with it what was staged."""
 
     def __init__(
-        self, name: str, transport: Transport, python: str | None = None, state: str | None = None, seen: Facts | None = None
-    ) -> None:
+        self, name: str, transport: Transport, python: str | None = None, state: str | None = None, seen: Facts | None = None,
+        patience: float = MARKER,
+    ) -> None:  # fmt: skip
+        """seen: what the host said of the container before it was entered; patience: seconds until the agent must have answered."""
         self.transport = transport
-        self.seen = seen  # what the host said of the container before it was entered
+        self.seen = seen
         self.name = name
         self.state = state
         self._ids = 0
@@ -41,7 +43,7 @@ class Session:
         self._channel: Channel = transport.open(boot.argv(python, nonce))
         try:
             self._send_raw(boot.agent_zip())
-            self.hello: dict[str, Any] = self._marker(f"deployctl-agent {nonce} ".encode())
+            self.hello: dict[str, Any] = self._marker(f"deployctl-agent {nonce} ".encode(), patience)
         except BaseException:
             self._channel.close()
             raise
@@ -67,9 +69,11 @@ class Session:
 
     # --- asking
 
-    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
-        """The agent's answer. Raises RefusedError, BusyError or AgentError for its "no", TransportError when it is gone."""
-        return self._answer_to(self._request(op, fields))
+    def ask(self, op: str, within: float = ANSWER, **fields: Any) -> dict[str, Any]:
+        """The agent's answer, within so many seconds of silence. Raises RefusedError, BusyError or AgentError for its "no",
+        TransportError when it is gone.
+        """
+        return self._answer_to(self._request(op, fields), within)
 
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
         """The events of a job until its end; the generator's value is the answer.
@@ -164,9 +168,9 @@ class Session:
             except (OSError, DeployError):
                 return
 
-    def _marker(self, marker: bytes) -> dict[str, Any]:
+    def _marker(self, marker: bytes, patience: float) -> dict[str, Any]:
         """What the agent says of itself; what came before its marker is login noise."""
-        until = time.monotonic() + MARKER
+        until = time.monotonic() + patience
         while b"\n" not in self._buffer.partition(marker)[2]:
             piece = self._receive(max(0.1, until - time.monotonic()))
             if not piece:
@@ -207,9 +211,9 @@ class Session:
         except TimeoutError:
             return 255
 
-    def _answer_to(self, number: int) -> dict[str, Any]:
+    def _answer_to(self, number: int, within: float = ANSWER) -> dict[str, Any]:
         while True:
-            message = self._message(ANSWER)
+            message = self._message(within)
             if message.get("id") == number:
                 return self._answer(message)
 

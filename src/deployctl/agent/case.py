@@ -34,7 +34,9 @@ class Case(NamedTuple):
     survivors: Sequence[Seen] = ()  # what is left of the tree when the main process is gone
     exit: Optional[Dict[str, Any]] = None  # {"status"} or {"signal"} of the main process, when it is known
     printed: str = ""  # what came to its stdout and stderr since the earlier look
-    stack: Sequence[str] = ()  # frames of the main thread, the innermost first: `function (file:line)`
+    stack: Sequence[str] = ()  # Python frames of the main thread, the innermost first: `function (file.py)`; empty: not known, or none
+    stack_before: Sequence[str] = ()
+    tripped: Optional[bool] = None  # whether Python has a signal whose handler it has not run; None: not known
     left: Optional[Dict[str, Any]] = None  # what a process that is gone has left behind (aftermath.py)
 
     @property
@@ -104,8 +106,15 @@ class Case(NamedTuple):
             return False
         return bool(old["call"] != new["call"])
 
-    def deeper(self) -> bool:
-        """Whether the main thread's stack is deeper than it was: a handler runs upon what it interrupted."""
+    def handles(self) -> bool:
+        """Whether a handler of the program's own runs upon what it interrupted: frames upon those of before, and a deeper stack."""
+        if self.stack and self.stack_before:
+            below = list(self.stack_before)
+            upon = len(self.stack) > len(below) and list(self.stack[-len(below) :]) == below
+            return upon and self._deeper()
+        return self._deeper()
+
+    def _deeper(self) -> bool:
         olds = [thread["call"]["sp"] for thread in map(evidence.main_thread, (self.main.earlier, self.before)) if thread and thread["call"]]
         news = [
             thread["call"]["sp"] for thread in map(evidence.main_thread, (self.main.lately, self.main.now)) if thread and thread["call"]
@@ -168,6 +177,7 @@ def lines_of(case: Case) -> List[str]:
     lines += ["waits in: %s" % wchan] if wchan else []
     lines += _thread_lines(case) + _rate_lines(case)
     lines += ["stack: %s" % " < ".join(case.stack[:6])] if case.stack else []
+    lines += ["python: a signal has come, and its handler has not run"] if case.tripped else []
     said = [line.strip() for line in case.printed.splitlines() if line.strip()]
     return lines + (["printed since: %s" % said[-1][:MOST_EVIDENCE]] if said else [])
 

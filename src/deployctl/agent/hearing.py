@@ -81,7 +81,7 @@ def _effect(seen: Seen, name: str, frozen: Optional[str], exiting: bool) -> Dict
     caught = name in seen["caught"]
     if held(seen, name) or (frozen == "v1") or (frozen and caught):
         return {"heard": False, "does": "queued"}
-    return {"heard": True, "does": "handler" if caught else "end"}
+    return {"heard": True, "does": "handler" if caught or name in seen["blocked"] else "end"}  # blocked, and yet heard: by a descriptor
 
 
 def _origin(seen: Seen, signal: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Optional, Tuple
 
-from . import calls, evidence, files, hearing, procfs
+from . import calls, evidence, files, hearing, host, procfs
 from .case import Case, Finding, finding
 
 IDLE = 0.01  # of a core: less is nothing
@@ -47,6 +47,8 @@ def _exiting(case: Case) -> Optional[Finding]:
     held = next((thread for thread in now["threads"] if thread["state"] == "D"), None) or case.thread
     facts = ["flags: PF_EXITING%s" % (" PF_SIGNALED" if now["flags"] & evidence.SIGNALED else "")]
     facts += ["thread %d waits in: %s" % (held["tid"], held["wchan"])] if held and held["wchan"] else []
+    facts += _stack(case, held) if held else []
+    facts += _open_mounts(case) if held and calls.channel(held["wchan"]) in ("fuse", "nfs") else []
     if not stuck:
         return finding(("shutdown-progressing", "exiting"), "strong", "wait", True, facts)
     leader = case.thread is not None and now["threads"][0]["state"] in procfs.DEAD
@@ -107,8 +109,27 @@ def _uninterruptible(case: Case) -> Optional[Finding]:
     facts = (
         _waits_for(case, new["call"]) if not vfork else ["child: pid %d" % one.now["seen"]["pid"] for one in case.kin if one.now["seen"]]
     )
+    facts += _stack(case, new)
     helps = "signal:KILL" if vfork else "fix-filesystem"
     return finding(("uninterruptible", "vfork" if vfork else "io"), "proven" if deep else "strong", helps, _kill(case, new, vfork), facts)
+
+
+def _open_mounts(case: Case) -> List[str]:
+    """The mounts, no disk's, of the files that a dying process had open; its own are gone, and it shares ours at most."""
+    mounts = (files.mount_of(os.getpid(), path) for path in (case.before or case.main.now)["fds"].values() if path.startswith("/"))
+    return [fact for mount in mounts if mount and mount["kind"].startswith(("fuse", "nfs")) for fact in _mount_facts(mount)]
+
+
+def _mount_facts(mount: files.Facts) -> List[str]:
+    facts = ["mount: %(point)s, %(kind)s from %(source)s" % mount]
+    return facts + (["fuse connection: %s" % mount["connection"]] if mount["kind"].startswith("fuse") else [])
+
+
+def _stack(case: Case, thread: evidence.Thread) -> List[str]:
+    unread: List[str] = []
+    frames = host.stack(case.seen["pid"], thread["tid"], unread)
+    case.main.now["unreadable"].extend(unread)
+    return ["kernel stack: %s" % " < ".join(frames[:8])] if frames else []
 
 
 def _kill(case: Case, thread: evidence.Thread, vfork: bool) -> "bool | str":
@@ -122,11 +143,7 @@ def _waits_for(case: Case, call: Optional[calls.Call]) -> List[str]:
     """The path that the call is about, and the mount that it lies on."""
     path = _path(case, call)
     mount = files.mount_of(case.seen["pid"], path) if path else None
-    facts = ["waits for: %s" % path] if path else []
-    if mount is not None:
-        facts.append("mount: %(point)s, %(kind)s from %(source)s" % mount)
-        facts += ["fuse connection: %s" % mount["connection"]] if mount["kind"].startswith("fuse") else []
-    return facts
+    return (["waits for: %s" % path] if path else []) + (_mount_facts(mount) if mount is not None else [])
 
 
 def _path(case: Case, call: Optional[calls.Call]) -> Optional[str]:

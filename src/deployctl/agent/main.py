@@ -28,6 +28,7 @@ OPERATIONS = {
     "resume": ("follow", "resume"),
     "attach": ("follow", "attach"),
     "why": ("why", "why"),
+    "host": ("host", "host"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
     "releases": ("releases", "releases"),

@@ -21,10 +21,10 @@ _THREAD = re.compile(r"^Thread (\d+|0x[0-9a-fA-F]+)")
 def stack(taken: Dict[str, Any]) -> List[str]:
     """The frames of the main thread, the innermost first: `function (file.py:line)`. Empty without py-spy, and when it says nothing."""
     program = _program(taken)
-    return frames(_dump(program, taken["seen"]["pid"])) if program else []
+    return parse(_dump(program, taken["seen"]["pid"])) if program else []
 
 
-def frames(text: str) -> List[str]:
+def parse(text: str) -> List[str]:
     """The frames of the thread that py-spy calls MainThread, else of the first one."""
     threads: Dict[str, List[str]] = {}
     name = ""

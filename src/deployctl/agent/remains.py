@@ -23,20 +23,28 @@ def key(seen: Seen) -> Key:
 
 
 def survivors(look: Dict[str, Any], mark: Optional[bytes] = None) -> List[Seen]:
-    """The living processes of the tree of an earlier look: those that were in it, whatever they started, and who is in the session or
-    the process group that the main process led. A process of another boot is none.
+    """The living processes of the tree of an earlier look: those that were in it, whatever they started, who is in the session or the
+    process group that the main process led, and who has inherited a socket on which it listened. A process of another boot is none.
     """
     main = look["samples"][-1]["seen"]
     known = [one[-1]["seen"] for one in look["kin"] if one[-1]["seen"]]
     pids = [seen["pid"] for seen in known if procfs.same(seen)]
     led = [name for name in ("session", "pgrp") if main and main[name] == main["pid"]]
-    if main and main["boot"] == procfs.boot_id() and led:
-        for pid in procfs.everyone():
+    if main and main["boot"] == procfs.boot_id():
+        for pid in procfs.everyone() if led else ():
             seen = procfs.look(pid)
             if seen and seen["started"] >= main["started"] and any(seen[name] == main["pid"] for name in led):
                 pids.append(pid)
+        pids += _heirs(look, main)
     without = key(main) if main else None
     return [seen for seen in tree.tree(dict.fromkeys(pids), mark) if key(seen) != without]
+
+
+def _heirs(look: Dict[str, Any], main: Seen) -> List[int]:
+    """Who holds a listening socket of the main process and is younger: it was handed down. One that is older has lent it."""
+    inodes = {port["inode"] for port in look["samples"][-1]["ports"]}
+    holders = (pid for inode in inodes for pid, _, _ in files.holders("socket:[%s]" % inode))
+    return [pid for pid in holders if (procfs.glance(pid) or procfs.Glance(0, 0, "", 0, "")).started > main["started"]]
 
 
 def left(look: Dict[str, Any], alive: Sequence[Seen]) -> Dict[str, Any]:

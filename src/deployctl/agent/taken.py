@@ -12,6 +12,12 @@ from typing import List, Optional
 from . import calls, hearing, progress, waits
 from .case import Case, Finding, finding
 
+BOTTOMS = ("<module>", "_run_module_as_main")  # where the frames of a program that runs begin
+WAITS_FOR_THREADS = re.compile(r"^(_shutdown \(threading|_python_exit )", re.MULTILINE)
+THREADS = re.compile(r"^(_shutdown|_python_exit|join|wait|_wait_for_tstate_lock) .*(thread|\bfrozen\b)", re.MULTILINE)
+WAITS_FOR_CHILD = re.compile(
+    r"^((wait|_wait|_try_wait|communicate|_communicate) \(subprocess|(poll|wait) \(popen_|join \((process|pool|_base)\.py)", re.MULTILINE
+)
 STOPS = re.compile(r"stop|shut|exit|quit|terminat|finish|interrupt|gracef|signal|sigint|sigterm|clean|saving|will end", re.IGNORECASE)
 GOES_ON = re.compile(r"go(ing)? on|continu|ignor|resum|retry|skip|Exception ignored|not stopping", re.IGNORECASE)
 INTERRUPTED = re.compile(r"^(KeyboardInterrupt|SystemExit)\b", re.MULTILINE)
@@ -19,7 +25,10 @@ INTERRUPTED = re.compile(r"^(KeyboardInterrupt|SystemExit)\b", re.MULTILINE)
 
 def judge(case: Case) -> Finding:
     """The first rule that holds."""
-    rules = (_framed, waits.output_blocked, progress.progressing, waits.waits_for_child, _exit_blocked, _lives_on, _blocked, _reacted)
+    rules = (
+        waits.output_blocked, progress.progressing, waits.waits_for_child, _framed, _circle, _still_to_run, _exit_blocked, _lives_on, _blocked,
+        _reacted,
+    )  # fmt: skip
     return next((found for found in (rule(case) for rule in rules) if found is not None), None) or unexplained(case)
 
 
@@ -48,20 +57,36 @@ def _polite(case: Case) -> str:
 
 
 def _framed(case: Case) -> Optional[Finding]:
-    """What the innermost frames of the main thread say, where py-spy could read them. The rules below need none."""
+    """What the Python frames of the main thread say, where they could be read. The rules below need none."""
     stack = list(case.stack)
-    if not stack:
-        return None
     text = "\n".join(stack)
-    if "_shutdown (threading.py" in text or "_python_exit (" in text or "_run_exitfuncs" in text:
-        return finding(
-            ("exit-blocked", "threads" if "threading.py" in text or "thread.py" in text else "exit-hooks"), "strong", _again(case), False
-        )
-    if re.search(
-        r"^(wait|_try_wait|_wait) \(subprocess\.py|^(poll|wait|_wait) \(.*popen_fork\.py|^join \(.*multiprocessing", text, re.MULTILINE
-    ):
-        return waits.waits_for_child(case) or finding(("waiting-for-child", "child"), "strong", waits.child_next(case), False)
+    if not stack or not case.signals:
+        return None
+    bottom = case.stack_before[-1] if case.stack_before else None
+    ends = stack[-1] != bottom if bottom else not stack[-1].startswith(BOTTOMS)
+    if ends or WAITS_FOR_THREADS.search(text):  # what the interpreter calls at its end stands on no module's frame
+        facts = ["the interpreter is at its end: %s" % stack[-1]]
+        return finding(("exit-blocked", "threads" if THREADS.search(text) else "exit-hooks"), "strong", _again(case), False, facts)
+    if case.kin and WAITS_FOR_CHILD.search(text):
+        kept = WAITS_FOR_CHILD.search("\n".join(case.stack_before))
+        return (waits.wrapper_of if kept else waits.awaited)(case, "strong")
     return None
+
+
+def _circle(case: Case) -> Optional[Finding]:
+    """Several threads that hold mutexes for each other; one that waits for its own is in a call that does not end."""
+    found = waits.deadlock_of_owners(case)
+    return found if found and found["detail"] == "threads" else None
+
+
+def _still_to_run(case: Case) -> Optional[Finding]:
+    """The interpreter itself says that a signal has come whose handler it has not run."""
+    return _not_run(case, "strong") if case.tripped and case.signals else None
+
+
+def _not_run(case: Case, sure: str) -> Finding:
+    kind, does = ("native-busy", "computes") if _busy(case) else ("native-blocked", "is in the same call as before")
+    return finding(("handler-not-run", kind), sure, case.last_resort(), False, ["the main thread %s" % does])
 
 
 # --- the end of the interpreter
@@ -69,7 +94,7 @@ def _framed(case: Case) -> Optional[Finding]:
 
 def _exit_blocked(case: Case) -> Optional[Finding]:
     """The traceback of an uncaught KeyboardInterrupt was printed, and the main thread has come to a wait elsewhere."""
-    if case.thread is None or case.thread["call"] is None or not case.before or not case.moved():
+    if case.thread is None or case.thread["call"] is None or (case.before and not case.moved()):
         return None
     lock = calls.name(case.thread["call"]) == "futex"
     others = len(case.main.now["threads"]) > 1
@@ -77,7 +102,7 @@ def _exit_blocked(case: Case) -> Optional[Finding]:
     if ended and not case.cycles_now():
         return finding(("exit-blocked", "threads" if lock and others else "exit-hooks"), "strong", _again(case), False)
     works = any(waits.works(case, thread) for thread in case.main.now["threads"][1:])
-    if lock and others and not case.deeper() and (works or not waits.all_locked(case)):
+    if case.before and lock and others and not case.handles() and (works or not waits.all_locked(case)):
         return finding(("exit-blocked", "threads"), "hint", _again(case), False, ["the main thread waits for another thread"])
     return None
 
@@ -97,12 +122,9 @@ def _lives_on(case: Case) -> Optional[Finding]:
         return None
     said = case.printed.strip()
     stops, goes_on = bool(STOPS.search(GOES_ON.sub("", said))), bool(GOES_ON.search(said))
-    if busy and case.interpreter and not _has_written_since(case):
-        sure = "strong" if case.by_default() and not case.cycles() else "hint"
-        return finding(
-            ("handler-not-run", "native-busy"), sure, case.last_resort(), False, ["the main thread computes and has written nothing"]
-        )
-    if case.deeper() and not busy:
+    if busy and case.interpreter and case.tripped is None and not _has_written_since(case):
+        return _not_run(case, "strong" if case.by_default() and not case.cycles() else "hint")
+    if case.handles() and not busy:
         return finding(("shutdown-pending", "handler"), "hint", "wait", False, ["the stack is deeper than before: a handler runs"])
     if goes_on or (case.by_default() and (progress.as_before(case) or not stops)):
         return finding(("signal-swallowed", "except" if case.by_default() else "handler"), "hint", case.last_resort(), False)
@@ -137,18 +159,16 @@ def _blocked(case: Case) -> Optional[Finding]:
     if name == "futex" and not native and waits.all_locked(case):
         return waits.deadlock_of_owners(case) or finding(("deadlocked", "threads"), "strong", case.last_resort(), False)
     woken = threads[-1]["switches"] - threads[0]["switches"]
-    if native and case.before and not woken:  # Python's handlers run in the main thread alone, and it has not been woken
-        facts = ["the main thread has not been woken since"]
-        return finding(("handler-not-run", "native-blocked"), "strong", case.last_resort(), False, facts)
-    if name in calls.SLEEP or name.startswith("epoll"):  # a handler ends these; the program itself has gone back to it
+    if native and case.before and not woken and case.tripped is None:  # handlers run in the main thread alone, and it has not been woken
+        return _not_run(case, "strong")
+    if (
+        case.tripped is False or name in calls.SLEEP or name.startswith("epoll")
+    ):  # a handler ends these; the program itself has gone back to it
         flag = not case.by_default() and (STOPS.search(case.printed) or "TERM" in (case.before or case.main.now)["seen"]["caught"])
         kind = ("shutdown-pending", "flag") if flag else ("signal-swallowed", "except" if case.by_default() else "handler")
         return finding(kind, "hint", "wait" if flag else case.last_resort(), False)
     if native:
-        sure = "strong" if case.by_default() or calls.is_mutex(threads[-1]["call"]) else "hint"
-        return finding(
-            ("handler-not-run", "native-blocked"), sure, case.last_resort(), False, ["the main thread is in the same call as before"]
-        )
+        return _not_run(case, "strong" if case.by_default() or calls.is_mutex(threads[-1]["call"]) else "hint")
     wrapped = waits.wrapper_by_work(case)
     if wrapped is not None:
         return wrapped
@@ -160,9 +180,9 @@ def _reacted(case: Case) -> Optional[Finding]:
     if case.thread is None or not case.before or not case.moved():
         return None
     if calls.name(case.thread["call"]) == "futex" and waits.all_locked(case):
-        kind = "handler" if case.deeper() else "threads" if len(case.main.now["threads"]) > 1 else "self"
+        kind = "handler" if case.handles() else "threads" if len(case.main.now["threads"]) > 1 else "self"
         sure = "strong" if kind == "handler" or len(case.main.now["threads"]) == 1 else "hint"
         return finding(("deadlocked", kind), sure, case.last_resort(), False, ["every thread waits for a lock of this process"])
-    detail = "handler" if case.deeper() else "waits"
-    facts = ["the stack is deeper than before: a handler runs"] if case.deeper() else ["the main thread waits elsewhere than before"]
-    return finding(("shutdown-pending", detail), "strong" if case.deeper() else "hint", "wait", False, facts)
+    detail = "handler" if case.handles() else "waits"
+    facts = ["the stack is deeper than before: a handler runs"] if case.handles() else ["the main thread waits elsewhere than before"]
+    return finding(("shutdown-pending", detail), "strong" if case.handles() else "hint", "wait", False, facts)

@@ -43,27 +43,36 @@ def output_blocked(case: Case) -> Optional[Finding]:
 
 def waits_for_child(case: Case) -> Optional[Finding]:
     """The main thread waits in wait4 or waitid. Did it so before the signal too, it is a wrapper, which keeps the signal to itself."""
-    if case.thread is None or calls.family(case.thread) not in calls.CHILD or not case.kin:
+    if not _in_wait(case):
         return None
-    if not (case.before and case.moved()):
-        return wrapper(case)
-    child = _child(case)
-    assert child is not None
-    return finding(("waiting-for-child", _child_detail(case, child)), "proven", child_next(case), False, [_shown(child, "child")])
+    elsewhere = case.moved() if case.before else case.by_default()  # the interrupt would have left the wait that was there before
+    return awaited(case, "proven" if case.before else "strong") if elsewhere else wrapper(case)
 
 
 def wrapper(case: Case) -> Optional[Finding]:
     """It waits for its child all the time: a shell, a launcher."""
-    if case.thread is None or calls.family(case.thread) not in calls.CHILD or not case.kin:
+    return wrapper_of(case, "proven" if case.before else "strong") if _in_wait(case) else None
+
+
+def _in_wait(case: Case) -> bool:
+    return case.thread is not None and calls.family(case.thread) in calls.CHILD and bool(case.kin)
+
+
+def awaited(case: Case, sure: str) -> Optional[Finding]:
+    """It is stopping, and waits for the child that the call names, or its first one."""
+    child = _child(case)
+    if child is None:
         return None
+    return finding(("waiting-for-child", _child_detail(case, child)), sure, child_next(case), False, [_shown(child, "child")])
+
+
+def wrapper_of(case: Case, sure: str) -> Optional[Finding]:
+    """It does nothing but wait for what it has started."""
     child = _deepest(case)
     if child is None or child.now["seen"] is None:
         return None
     kind = "shell" if match.is_shell(case.seen["argv"], case.seen["comm"]) else "launcher"
-    confidence = "proven" if case.before else "strong"
-    return finding(
-        ("wrapper-not-forwarding", kind), confidence, "signal-child:%d" % child.now["seen"]["pid"], False, [_shown(child, "works")]
-    )
+    return finding(("wrapper-not-forwarding", kind), sure, "signal-child:%d" % child.now["seen"]["pid"], False, [_shown(child, "works")])
 
 
 def wrapper_by_work(case: Case) -> Optional[Finding]:
@@ -81,7 +90,8 @@ def _child(case: Case) -> Optional[Watched]:
     own = [one for one in case.kin if one.now["seen"] and one.now["seen"]["ppid"] == case.seen["pid"]]
     call = case.thread["call"] if case.thread else None
     named = call["args"][:2] if call else []
-    return next((one for one in own if one.now["nspid"][-1:] and one.now["nspid"][-1] in named), own[0] if own else case.kin[0])
+    first = own[0] if own else case.kin[0] if case.kin else None
+    return next((one for one in own if one.now["nspid"][-1:] and one.now["nspid"][-1] in named), first)
 
 
 def _deepest(case: Case) -> Optional[Watched]:

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, state, tree
+from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, stacks, state, tree
 from .case import Case, Watched
 from .evidence import Sample
 from .faults import Wrong
@@ -110,6 +110,7 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
         return dict(since, samples=[evidence.gone(), evidence.gone()], kin=[], time=time.time())
     assert seen is not None
     first = _everyone(seen, mark)
+    stack = stacks.look(first[remains.key(seen)])
     began = time.monotonic()
     time.sleep(APART)
     while sent and time.monotonic() - began < APART + LONGER and _rests(seen, first[remains.key(seen)]):
@@ -117,12 +118,13 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
     second = {one: evidence.sample(sample["seen"]) for one, sample in first.items()}
     pairs = {one: [sample, second[one]] for one, sample in first.items()}
     main = pairs.pop(remains.key(seen))
+    stack = stacks.both(stack, stacks.look(main[1]))
     directories = _directories([main[0], *(pair[0] for pair in pairs.values())])
     kept = {ino for ino, _ in remains.locked()}
     named = files.naming(main[0]["nspid"][-1] if main[0]["nspid"] else seen["pid"], directories)
     return {
         "pid": seen["pid"], "started": seen["started"], "boot": seen["boot"], "time": time.time(),
-        "ticks": int(time.clock_gettime(time.CLOCK_BOOTTIME) * procfs.TICKS), "samples": main, "kin": list(pairs.values()),
+        "ticks": int(time.clock_gettime(time.CLOCK_BOOTTIME) * procfs.TICKS), "samples": main, "kin": list(pairs.values()), "stack": stack,
         "directories": directories, "locks": named,
         "locked": sorted({file["ino"] for pair in [main, *pairs.values()] for file in pair[0]["files"] if file["ino"] in kept}),
     }  # fmt: skip
@@ -156,18 +158,24 @@ def _directories(samples: Sequence[Sample]) -> List[str]:
 
 
 def _seen_signals(look: Look, since: Optional[Look]) -> List[str]:
-    """The signals that are known to have been sent, without anybody's word: those that wait in a queue now."""
+    """The signals that are known to have been sent, without anybody's word: what waits in a queue, what Python has not handled yet
+    where that can be one only, and the interrupt that the log shows.
+    """
     now = look["samples"][-1]["seen"]
-    pending = [name for name in (now or {}).get("pending", []) if name in ("HUP", "INT", "QUIT", "TERM", "KILL")]
-    printed = files.printed(since["samples"][-1], look["samples"][-1]) if since is not None and now else ""
-    return pending or (["INT"] if "\nKeyboardInterrupt" in "\n" + printed else [])
+    if now is None:
+        return []
+    pending = [name for name in now["pending"] if name in ("HUP", "INT", "QUIT", "TERM", "KILL")]
+    printed = files.printed(since["samples"][-1], look["samples"][-1]) if since is not None else ""
+    polite = [name for name in hearing.POLITE if name in now["caught"]]
+    taken = polite if len(polite) == 1 and (look.get("stack") or {}).get("tripped") else []
+    return pending or (["INT"] if "\nKeyboardInterrupt" in "\n" + printed else taken)
 
 
 def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[str]) -> Dict[str, Any]:
     old = since["samples"] if since is not None else [None, None]
     lately, now = look["samples"]
     main = Watched(old[0], old[1] or (lately if now["seen"] is None else None), lately, now)
-    stack: List[str] = []
+    stack: Dict[str, Any] = {}
     left: Optional[Dict[str, Any]] = None
     alive: List[Seen] = []
     if now["seen"] is None:
@@ -175,22 +183,20 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
         alive = remains.survivors(known, subject.mark)
         left = remains.left(known, alive)
     else:
-        stack = _stack(now) if evidence.interpreter(now) == "python" else []
+        stack = look["stack"] or {}
     kin = _kin(look, since)
-    printed = files.printed(old[1], now) if old[1] else ""
-    case = Case(main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack), left)
+    printed = files.printed(old[1], now) if old[1] else files.last_words(now) if signals else ""
+    was = (since or {}).get("stack") or {}
+    case = Case(
+        main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack.get("frames", ())), tuple(was.get("frames", ())),
+        stack.get("tripped"), left,
+    )  # fmt: skip
     found = _stale_name(subject, look, diagnose.judge(case))
     effects = (
         hearing.effects(now["seen"], (now["cgroup"] or {}).get("frozen"), bool(now["flags"] & evidence.EXITING)) if now["seen"] else {}
     )
     rows = [_row(one.now, one.lately) for one in (main, *kin) if one.now["seen"]] or [_row(evidence.sample(seen), None) for seen in alive]
     return dict(found, pid=look["pid"], after=signals, signals=effects, tree=rows, look=look)
-
-
-def _stack(now: Sample) -> List[str]:
-    from . import pyspy
-
-    return pyspy.stack(now)
 
 
 def _kin(look: Look, since: Optional[Look]) -> List[Watched]:

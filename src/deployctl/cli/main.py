@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deployctl import __version__
-from deployctl.cli import adopt, control, demo, playbooks, releases, runs, status
+from deployctl.cli import adopt, control, demo, playbooks, releases, runs, status, why
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -23,7 +23,7 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     """The application, with the playbooks that are found now; `extra` are the words after `--`."""
     app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_main)
-    for part in (status, adopt, runs, releases, demo):
+    for part in (status, why, adopt, runs, releases, demo):
         part.register(app)
     control.register(app, extra)
     own = {command.name or "" for command in app.registered_commands}

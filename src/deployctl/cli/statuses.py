@@ -20,13 +20,13 @@ def show(words: Sequence[str], as_json: bool, environment: Mapping[str, str], cw
     """Prints the state of each target; the worst exit status. Raises WordsError."""
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     asked = [(target, word.partition(":")[2]) for word in words for target in hosts.select([word.partition(":")[0]])]
-    named = _named(environment, cwd)
+    workloads = named(environment, cwd)
     statuses = []
     with Connections() as connections:
         for target, workload in asked:
             try:
                 with open_session(target, connections) as session:
-                    answer = session.ask("status", workloads=named)
+                    answer = session.ask("status", workloads=workloads)
                 answer = _only(answer, workload, target.name) if workload else answer
                 print(json.dumps({"target": target.name, **answer}) if as_json else "\n".join(states.lines(target.name, answer)))
                 statuses.append(0)
@@ -36,7 +36,7 @@ def show(words: Sequence[str], as_json: bool, environment: Mapping[str, str], cw
     return fleet.worst(statuses)
 
 
-def _named(environment: Mapping[str, str], cwd: Path) -> list[dict[str, Any]]:
+def named(environment: Mapping[str, str], cwd: Path) -> list[dict[str, Any]]:
     """The workloads that the playbooks name, one each; a playbook that cannot be read names none."""
     named: dict[str, dict[str, Any]] = {}
     for path in playbooks.find(playbooks.search_path(environment, cwd)).values():
