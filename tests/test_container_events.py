@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from deployctl import target
+from deployctl.errors import TransportError
+from deployctl.transports.pct import Pct
+from deployctl.transports.ssh import Ssh
 from tests.lab.lab import Lab
 from tests.site import Site, in_lab, until
+from tests.transports.sshd import Host
 
 pytestmark = [pytest.mark.lab, pytest.mark.serial]
 
@@ -148,3 +153,15 @@ def test_a_frozen_container_is_refused_at_once(spare: Site, lab: Lab) -> None:
         lab.thaw(SPARE)
     assert f"`lxc-unfreeze -n {SPARE}`" in restart.stdout
     assert f"`lxc-unfreeze -n {SPARE}`" in status.stderr
+
+
+def test_a_freeze_that_comes_too_late_to_be_seen_is_named_at_the_deadline(spare: Site, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "MARKER", 1.0)
+    ssh = Ssh(Host("pve1", "pve1", lab.ssh_config))
+    lab.freeze(SPARE)
+    try:
+        with pytest.raises(TransportError, match=f"container {SPARE} is frozen on pve1"):
+            target.Session("spare", Pct(ssh, SPARE, "spare"))
+    finally:
+        lab.thaw(SPARE)
+        ssh.close()

@@ -86,8 +86,7 @@ class Session:
             try:
                 message = self._message(SILENCE)
             except GoneError as error:
-                todo = f"{error.todo}; then `deployctl resume --on {self.name}` brings the run to its end"
-                raise DownError(f"{error.what}, and the job of the cut-over with it", where=self.name, todo=todo) from error
+                raise self._down(error, begun) from error
             except TransportError as error:
                 todo = f"follow it again with `deployctl attach --on {self.name}`"
                 raise DetachedError(f"the link broke, the job {begun}: {error.what}", where=self.name, todo=todo) from error
@@ -189,6 +188,14 @@ class Session:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return dict(json.loads(line))
 
+    def _down(self, error: GoneError, begun: str) -> DownError:
+        """The container went away while a job was followed; one of which no word came may not have begun."""
+        if begun == "goes on":
+            todo = f"{error.todo}; then `deployctl resume --on {self.name}` brings the run to its end"
+            return DownError(f"{error.what}, and the job of the cut-over with it", where=self.name, todo=todo)
+        todo = f"{error.todo}; then `deployctl attach --on {self.name}` says how far the run came"
+        return DownError(f"{error.what} when the job was sent", where=self.name, todo=todo)
+
     def _broken(self) -> TransportError:
         """Why the session ended before its answer: the container's end is told from the agent's by the host."""
         if self.container and self.seen and (gone := self.container.gone(self.seen)):
@@ -201,9 +208,17 @@ class Session:
         try:
             return self._channel.receive(timeout)
         except TimeoutError as error:
-            raise TransportError(
-                f"no word within {timeout:.0f} s", where=self.name, todo="is the container frozen or the line dead? look, then run again"
-            ) from error
+            raise self._silent(timeout) from error
+
+    def _silent(self, timeout: float) -> TransportError:
+        """Why nothing is heard: the host knows whether the container is frozen."""
+        try:
+            if self.container:
+                self.container.admit()
+        except TransportError as error:
+            return error
+        todo = "is something in it frozen, or the line dead? look, then run again"
+        return TransportError(f"no word within {timeout:.0f} s", where=self.name, todo=todo)
 
     def _status(self) -> int:
         try:

@@ -151,6 +151,14 @@ def freeze_container(scene: Scene) -> str:
     return f"frozen for {scene.choice.seconds:.1f} s"
 
 
+def lock_container(scene: Scene) -> str:
+    """As a backup does for its time: what has begun may go on, what has not waits."""
+    ground = scene.ground
+    with ground.the_lab.config(ground.ct, lock="backup"):
+        time.sleep(scene.choice.seconds)
+    return f"locked for {scene.choice.seconds:.1f} s"
+
+
 def _fill(scene: Scene, big: Path) -> str:
     scene.mend.append(lambda: os.truncate(big, 0))
     written = 0
@@ -197,6 +205,7 @@ STRIKES: dict[str, Callable[[Scene], str]] = {
     "kill-agent": kill_agent,
     "stop-container": stop_container,
     "freeze-container": freeze_container,
+    "lock-container": lock_container,
     "fill-target-disk": fill_target_disk,
     "fill-host-staging": fill_host_staging,
     "second-waits": second_waits,
