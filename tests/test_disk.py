@@ -37,7 +37,8 @@ def done_with(site: Site) -> None:
 @pytest.mark.lab
 def test_a_disk_that_is_full_before_the_push_changes_nothing(small: Site) -> None:
     try:
-        old = small.launch_old()
+        old = small.launch_old("--step-time", "600", wait=False)  # a trainer that writes would die of the full disk itself
+        until("it has said that it begins", lambda: b"a fresh run" in small.place.read(small.log))
         fill(small)
         done = small.restart(status=None)
         assert done.returncode in (1, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gzip
 import hashlib
@@ -11,8 +12,10 @@ import random
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -384,7 +387,7 @@ def test_what_the_agent_refuses_is_not_sent_to_its_end(talk: Talk) -> None:
 
 @pytest.mark.parametrize("via", ["push", "session"])
 def test_holes_stay_holes_and_memory_stays_flat(talk: Talk, via: str) -> None:
-    size = 200_000_001
+    size = 100_000_001
     with talk.write("big", b"head").open("r+b") as file:
         file.truncate(size)
         file.seek(size - 4)
@@ -428,6 +431,25 @@ def test_a_destination_without_room_is_refused_before_anything_is_sent(small: Ta
     small.close()
     assert small.contents() == {"a.bin": b"old\n"}
     assert os.listdir(small.live) == ["a.bin"]
+
+
+def test_a_preview_says_that_there_is_no_room(small: Talk) -> None:
+    small.write("a.bin", random.Random(9).randbytes(3_000_000))
+    step, plan = push(small.train, to=str(small.live)), setting(small.home)
+    assert "are needed there" in refused(lambda: step.preview(step.gather(plan), small.session, plan, opened())).what
+    assert os.listdir(small.live) == []
+
+
+def test_a_full_temporary_directory_of_this_machine_is_named(small: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small.live))
+    small.write("a.bin", random.Random(9).randbytes(3_000_000))
+    to = small.home / "to"
+    error = refused(lambda: small.push(to=str(to)))
+    assert str(error) == f"push: {small.live}: the bundle cannot be written: No space left on device"
+    assert os.listdir(small.live) == []
+    small.close()
+    with contextlib.closing(Talk(small.home)) as again:
+        again.push(to=str(to), via="session")
 
 
 def test_a_destination_without_inodes_is_refused(small: Talk) -> None:
@@ -525,6 +547,29 @@ def test_a_name_that_the_target_does_not_know_is_refused_before_anything_is_sent
     assert isinstance(error, RefusedError)
     assert error.what == f"the target has no {kind} 'nobody-here'"
     assert os.listdir(talk.live) == []
+
+
+def test_an_access_list_is_kept_so_that_the_group_gets_no_more_than_it_had(talk: Talk) -> None:
+    """user::rw-, user:1000:rw-, group::---, mask::rw-, other::---: by its mode the group could read and write."""
+    entries = [(1, 6, -1), (2, 6, 1000), (4, 0, -1), (16, 6, -1), (32, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    old = talk.write_live("a.py")
+    try:
+        os.setxattr(old, "system.posix_acl_access", acl)
+    except OSError:
+        pytest.skip("this file system knows no access lists")
+    assert seen(old)[2] == oct(0o660)
+    talk.write("a.py")
+    talk.push()
+    assert os.getxattr(talk.staged("a.py"), "system.posix_acl_access") == acl
+
+
+def test_a_new_file_in_a_directory_of_a_group_is_of_that_group(talk: Talk) -> None:
+    os.chown(talk.live, -1, 1234)
+    talk.live.chmod(0o2775)
+    talk.write("sub/a.py")
+    talk.golive(talk.push())
+    assert (seen(talk.live / "sub" / "a.py")[1], seen(talk.live / "sub")[1:]) == (1234, (1234, oct(0o2755)))
 
 
 # --- delete

@@ -133,7 +133,7 @@ def compiled_of(paths: Iterable[str], before: Tree, after: Iterable[str]) -> set
     return gone
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(FILES, LINKS, FILES, LINKS, FIELDS)
 def test_any_tree_over_any_tree(new: Any, new_links: Any, old: Any, old_links: Any, fields: Any) -> None:
     with tempfile.TemporaryDirectory(prefix="deployctl-trees-") as name:

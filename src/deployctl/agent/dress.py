@@ -14,6 +14,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from .faults import Refused
 
+ACL = "system.posix_acl_access"  # Source: acl(5), xattr(7)
 _CLAUSE = re.compile(r"([ugoa]*)([-+=])([rwxXst]*)")
 _WHO = {"u": 0o4700, "g": 0o2070, "o": 0o0007}
 _PLAIN = {"r": 0o444, "w": 0o222, "x": 0o111, "s": 0o6000}
@@ -96,13 +97,35 @@ def fits(seen: os.stat_result, wish: Wish, executable: bool) -> bool:
     return (seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)) == due(seen, wish, executable)
 
 
-def put_on(handle: int, old: Optional[os.stat_result], wish: Wish, executable: bool) -> None:
-    """Gives an open file of ours its owner, group and mode, in this order: a change of owner takes special bits away."""
+def put_on(handle: int, live: str, wish: Wish, executable: bool) -> None:
+    """Gives an open file of ours its owner, group and mode, in this order: a change of owner takes special bits away.
+
+    Without a mode it gets the access list of the file that it replaces: without it the mode of that one would give its group too much.
+    """
+    try:
+        old: Optional[os.stat_result] = os.stat(live)
+    except OSError:
+        old = None
     uid, gid, mode = due(old, wish, executable)
+    if old is None and wish.group is None:
+        gid = _group_of_directory(os.path.dirname(live), gid)
     seen = os.fstat(handle)
     if (seen.st_uid, seen.st_gid) != (uid, gid):
         os.fchown(handle, uid, gid)
     os.fchmod(handle, mode)
+    if old is not None and wish.mode is None:
+        try:
+            os.setxattr(handle, ACL, os.getxattr(live, ACL))
+        except OSError:
+            pass  # it has none, or the file system knows none
+
+
+def _group_of_directory(directory: str, otherwise: int) -> int:
+    """The group that a directory gives to new files (its set-group-ID bit), or what stands for it."""
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    seen = os.stat(directory)
+    return seen.st_gid if seen.st_mode & stat.S_ISGID else otherwise
 
 
 def apply(text: str, base: int) -> int:

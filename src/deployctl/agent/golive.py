@@ -7,6 +7,7 @@ release. What was there is written down before the first rename (intent.py), so 
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any, Dict, List
 
 from . import intent as intents
@@ -52,10 +53,7 @@ def _go(place: Place, files: Files) -> None:
         _take_away(place, path)
     for path in (path for path in (*paths, *files.get("remove", [])) if path in intent["caches"]):
         for cache in intent["caches"][path]:
-            try:
-                _take_away(place, cache)
-            except PermissionError:
-                pass  # another user's; the time of the new file makes it worthless (stage.py)
+            _take_away_cache(place, cache)
     for directory in sorted(intent["emptied"], key=len, reverse=True):
         _remove_if_empty(place.live(directory))
     for directory in {_nearest(os.path.dirname(place.live(path))) for path in (*paths, *files.get("remove", []))}:
@@ -70,7 +68,7 @@ def _make_directories(place: Place, intent: intents.Intent, directory: str, file
         directory = os.path.dirname(directory)
     for made in reversed(missing):
         os.mkdir(place.live(made), 0o755)
-        os.chmod(place.live(made), 0o755)
+        os.chmod(place.live(made), os.stat(place.live(made)).st_mode & stat.S_ISGID | 0o755)  # whatever our umask is
         if files.get("owner") is not None or files.get("group") is not None:
             os.chown(place.live(made), *(-1 if files.get(key) is None else files[key] for key in ("owner", "group")))
 
@@ -79,6 +77,17 @@ def _take_away(place: Place, path: str) -> None:
     if os.path.lexists(place.live(path)) and not os.path.lexists(place.old(path)):
         make_directory(os.path.dirname(place.old(path)))
         os.rename(place.live(path), place.old(path))
+
+
+def _take_away_cache(place: Place, path: str) -> None:
+    """Where it cannot be kept it is removed; where that cannot be done either, the time of the new file makes it worthless (stage.py)."""
+    try:
+        _take_away(place, path)
+    except OSError:
+        try:
+            os.unlink(place.live(path))
+        except OSError:
+            pass
 
 
 def goback(job: Any, operation: Dict[str, Any]) -> None:

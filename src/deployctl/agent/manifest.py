@@ -50,7 +50,7 @@ def make_place(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
             raise Refused(_CONTRADICTION, where=whole, todo="exclude it in the push that has `delete`")
         session.leaving.add(whole)
     if not request.get("stage", True):
-        return {"incoming": None, "free": None, "inodes": None}
+        return dict(place.room(root), incoming=None)
     spot = session.places.get(root) or place.make(root, session.run, session.home)
     session.places[root] = spot
     state.add_root(session.home, root)
@@ -62,7 +62,13 @@ def _describe(session: Any, spot: place.Place, going: List[str]) -> None:
     """Writes down whose place it is; `stage` adds the files."""
     about = spot.about() or {"run": session.run, "workload": session.workload["name"], "who": session.who, "files": {}, "gone": []}
     about.update(at=round(time.time(), 3), gone=[*about["gone"], *going])
-    state.write_json(os.path.join(spot.path, place.ABOUT), about)
+    path = os.path.join(spot.path, place.ABOUT)
+    state.write_json(path, about)
+    try:
+        os.link(path, path + state.NEW)
+        os.unlink(path + state.NEW)
+    except OSError as error:
+        raise Refused("its file system makes no hard links: %s" % error.strerror, where=spot.root, todo="push to another one") from error
 
 
 _CONTRADICTION = "one push of this run brings it, another one removes it"

@@ -122,8 +122,8 @@ def _write(read: Callable[[int], bytes], place: Place, file: Dict[str, Any], wis
         if _copy(read, stream, file) != file["sha256"]:
             raise Fault("the bytes that arrived have another hash", where=file["path"], todo="nothing was changed; run again")
         stream.flush()
+        dress.put_on(stream.fileno(), place.live(file["path"]), wish, file["executable"])
         old = _seen(place.live(file["path"]))
-        dress.put_on(stream.fileno(), old, wish, file["executable"])
         if old is not None and int(old.st_mtime) == int(os.fstat(stream.fileno()).st_mtime):
             # Compiled code is known by its source's size and second: another second, so that no old one passes for that of this file.
             os.utime(stream.fileno(), (old.st_mtime - 1, old.st_mtime - 1))

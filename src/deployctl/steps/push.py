@@ -117,8 +117,9 @@ class Push(Step):
     def preview(self, gathered: tuple[Source, ...], session: Session, setting: Setting, opened: Opened) -> dict[str, Any]:
         """Which files would go: {"files": count, "changed": [paths], "gone": [paths], "bytes": sum of those that travel}."""
         _, difference = self._compare(gathered, session, setting)
-        if difference.gone:
-            session.ask("place", root=self.to, remove=difference.gone, stage=False)
+        if difference.staged or difference.gone:
+            place = session.ask("place", root=self.to, remove=difference.gone, stage=False)
+            _require_room(self.to, place, difference.taken, difference.entries)
         found = {"files": len(gathered), "changed": list(difference.staged), "bytes": difference.bytes}
         return {**found, "gone": list(difference.gone)} if self.delete else found
 
