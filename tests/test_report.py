@@ -169,6 +169,17 @@ def test_the_last_line_says_what_runs_and_how_long_it_was_down() -> None:
     assert said == "ct200: the workload runs as pid 45: python3 'a b.py' --x=1; it was down for 3.5 s\n"
 
 
+def test_a_rollback_to_nothing_does_not_say_that_something_runs() -> None:
+    said = shown(event("end", outcome="rolled-back", process=None))
+    assert "rolled back: nothing of the workload runs, as before" in said
+    assert "runs again" not in said
+
+
+def test_the_end_shows_what_was_measured_before_and_after() -> None:
+    metrics = [{"name": "tokens/s", "before": 1000.0, "after": 912.5}, {"name": "loss", "before": None, "after": 2.5}]
+    assert shown(event("end", metrics=metrics)).endswith("; tokens/s 1000 before, 912.5 after; loss not known before, 2.5 after\n")
+
+
 def test_a_failed_check_shows_its_end_and_the_log() -> None:
     said = shown(event("failed"))
     assert "check: a.log: pid 44 ended" in said

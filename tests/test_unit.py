@@ -79,6 +79,7 @@ def test_a_unit_is_started_and_stopped_and_started_again(unit_site: Site) -> Non
     [second] = unit_site.trainers()
     assert second["pid"] != first["pid"]
     assert unit_of(unit_site) != old
+    assert f"unit {unit_of(unit_site)}.service" in unit_site.run("status", f"ct210:{name(unit_site)}").stdout
     until("the old unit is gone", lambda: show(unit_site, f"{old}.service", "ActiveState")[0] == "inactive")
     left = unit_site.place.listing(f"{unit_site.state}/workloads/{name(unit_site)}/runs")
     assert [path for path in left if not path.endswith(".jsonl")] == []

@@ -57,3 +57,14 @@ def test_ten_against_its_bounds(bounds: dict[str, object], before: float | None,
     tried.look(1.0)
     assert tried.met is passes
     assert ("not at" in tried.seen) is not passes
+
+
+def test_what_is_missing_is_said() -> None:
+    operation = {"name": "rate", "log": r"x (\d+)", "over": 3, "at_least": of(0.9, True), "at_most": None, "before": 1000.0}
+    tried = metric.Metric(operation)
+    tried.feed(["x 500", "y", "x 510"])
+    tried.look(1.0)
+    assert tried.seen == "rate: the log has 2 of 3 numbers of 'x (\\d+)'"
+    tried.feed(["x 520"])
+    tried.look(1.0)
+    assert tried.seen == "rate is 510, not at least 900 (90 % of 1000 before)"

@@ -263,8 +263,7 @@ class Page(BaseHTTPRequestHandler):
     asked = 0
     def do_GET(self):
         Page.asked += 1
-        self.send_response(302 if self.path == "/moved" else 503 if Page.asked == 1 else 200)
-        self.send_header("Location", "/ready")
+        self.send_response(503 if Page.asked == 1 else 200)
         self.end_headers()
         self.wfile.write(b"loading" if Page.asked < 3 else b"now ready")
 HTTPServer(("127.0.0.1", %d), Page).serve_forever()
@@ -278,13 +277,6 @@ def test_a_page_is_asked_until_it_says_what_is_wanted(place: Place) -> None:
     assert place.log.read_text().count("GET /a ") == 3
 
 
-def test_a_redirect_is_no_answer_and_not_followed(place: Place) -> None:
-    port = free_port()
-    events = place.check(SERVER % port, alive="0s", http=f"http://127.0.0.1:{port}/moved", within="500ms")
-    assert f"http://127.0.0.1:{port}/moved answers with status 302 within 0.5 s" in said(events, "failed")[0]["why"]
-    assert "GET /ready" not in place.log.read_text()
-
-
 # --- a command, a GPU
 
 
@@ -295,25 +287,6 @@ def test_a_command_is_run_again_until_it_ends_with_0(place: Place) -> None:
     assert (place.home / "pwd").read_text().strip() == str(place.home)
     assert "LANG=C.UTF-8" in (place.home / "env").read_text()
     assert "DEPLOYCTL_" not in (place.home / "env").read_text(), "it would be taken for a process of the workload"
-
-
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        (["sh", "-c", "yes | head -c 300000; echo no such >&2; exit 3"], "ended with status 3: no such within 0.5 s"),
-        (["no-such-program"], "'no-such-program' cannot be started: No such file or directory within 0.5 s"),
-    ],
-)
-def test_a_command_that_fails_is_shown_with_its_last_line(place: Place, command: list[str], why: str) -> None:
-    assert said(place.check(SLEEP, alive="0s", command=command, within="500ms"), "failed")[0]["why"].endswith(why)
-
-
-def test_a_command_that_never_ends_is_ended_with_all_that_it_started(place: Place) -> None:
-    events = place.check(SLEEP, alive="0s", command=["sh", "-c", "sleep 600 & echo $! $$ >pids; wait"], within="500ms")
-    assert said(events, "failed")[0]["why"].endswith("has not ended within 0.5 s")
-    pids = (place.home / "pids").read_text().split()
-    assert len(pids) == 2
-    until("both are gone", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
 
 @pytest.fixture
@@ -344,17 +317,17 @@ def test_without_a_gpu_the_check_fails(place: Place, device: str) -> None:
 # --- a number
 
 
-def rates(*numbers: float) -> str:
-    return "\n".join([*(f"print('tokens/s {number}')" for number in numbers), SLEEP])
+def rates(*numbers: float, end: str = SLEEP) -> str:
+    return "\n".join([*(f"print('tokens/s {number}')" for number in numbers), end])
 
 
 METRIC = {"name": "tokens/s", "log": r"tokens/s ([\d.]+)", "over": 3}
 
 
-def restart(place: Place, *numbers: float, **bounds: str) -> list[dict[str, Any]]:
+def restart(place: Place, *numbers: float, end: str = SLEEP, **bounds: str) -> list[dict[str, Any]]:
     """The events of a restart of what told 900, 1000, 1100 by what tells the numbers."""
     assert said(place.check(rates(1, 900, 1000, 1100), alive="0s", metric=METRIC, within="20s"), "checked")[0]["metric"]["after"] == 1000
-    return place.check(rates(*numbers), alive="0s", metric={**METRIC, **bounds}, within="500ms")
+    return place.check(rates(*numbers, end=end), alive="0s", metric={**METRIC, **bounds}, within="20s")
 
 
 def test_a_throughput_as_before_passes_and_the_end_shows_both(place: Place) -> None:
@@ -364,9 +337,8 @@ def test_a_throughput_as_before_passes_and_the_end_shows_both(place: Place) -> N
     assert events[-1]["metrics"] == [both]
 
 
-def test_a_throughput_below_its_bound_fails_with_both_numbers(place: Place) -> None:
-    events = restart(place, 950, 500, 510, at_least="90% of before")
-    assert said(events, "failed")[0]["why"] == "tokens/s is 510, not at least 900 (90 % of 1000 before) within 0.5 s"
+def test_what_a_throughput_came_to_is_told_of_a_run_that_failed_too(place: Place) -> None:
+    events = restart(place, 950, 500, 510, end="sys.exit(3)", at_least="90% of before")
     assert events[-1]["metrics"] == [{"name": "tokens/s", "before": 1000.0, "after": 510.0}]
 
 
@@ -374,11 +346,6 @@ def test_without_a_value_before_only_the_absolute_bound_counts(place: Place) -> 
     metric = {**METRIC, "over": 1, "at_least": "90% of before", "at_most": "20"}
     events = place.check(rates(10), alive="0s", metric=metric, within="20s")
     assert said(events, "checked")[0]["metric"] == {"name": "tokens/s", "before": None, "after": 10.0}
-
-
-def test_too_few_numbers_are_told(place: Place) -> None:
-    events = place.check(rates(10, 11), alive="0s", metric=METRIC, within="500ms")
-    assert said(events, "failed")[0]["why"].startswith("tokens/s: the log has 2 of 3 numbers of ")
 
 
 # --- cancelled

@@ -364,6 +364,17 @@ def test_an_inherited_environment_is_that_of_the_old_process(place: Place) -> No
     assert (env["HF_HOME"], env["OLD"], env["NEW"], env["DEPLOYCTL_RUN"]) == ("/data/hf", "1", "1", "20260101-000009-aaaa")
 
 
+def test_a_process_that_was_stopped_again_is_not_said_to_run(place: Place) -> None:
+    plan = {"directory": str(place.home), "command": ("python3", "tell.py"), "match": "no-such.py", "log": "a.log"}
+    talk = Talk(place.home, **plan)
+    launch = Launch(settle="0").compile(setting(**plan), None)
+    fails = {"op": "check", "alive": 0.0, "log": "no such line", "within": 0.2}
+    undo = ({"op": "stop", "who": "launched", "ladder": [{"signal": "KILL", "wait": 20.0}]},)
+    events = talk.job(*launch.do, fails, undo=undo)
+    talk.close()
+    assert (events[-1]["outcome"], events[-1]["process"]) == ("rolled-back", None)
+
+
 # --- the first seconds, and the minder
 
 

@@ -229,7 +229,7 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
     if job.stopped_at is not None and job.started_at is not None:
         down = round(job.started_at - job.stopped_at, 3)
     process = None
-    if job.launched is not None and status in (0, 1):
+    if job.launched is not None and (status == 0 or (status == 1 and procfs.same(job.launched))):
         process = {"pid": job.launched["pid"], "argv": job.launched_argv}
     job.emit(
         "end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None,

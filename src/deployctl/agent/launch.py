@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import check, minder, procfs, starts, state, tree, unit
 from .faults import Fault
 from .starts import Start
+from .title import COMM
 
 
 def launch(job: Any, operation: Dict[str, Any]) -> None:
@@ -24,13 +25,14 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
     else:
         start = starts.as_before(job.workload, job.capture)
     start = start._replace(environment=dict(start.environment, **_entries(job, operation["as"])))
+    name = unit.name(job, operation["as"]) if _in_unit(job, operation) else None
     found = tree.find(job.workload, state.read_json(job.home.record), job.mark).top
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
             raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
-        _write_down(job, start, operation["as"], found["pid"], _offset_of(job, start.log), {})  # an earlier life of this job started it
+        more = {"minder": _parent(found), "unit": name}
+        _write_down(job, start, operation["as"], found["pid"], _offset_of(job, start.log), more)  # an earlier life of this job started it
     else:
-        name = unit.name(job, operation["as"]) if _in_unit(job, operation) else None
         handle, offset = _open_log(job, start)
         try:
             pid, parent = minder.spawn(job, start, handle) if name is None else unit.spawn(job, start, name)
@@ -47,6 +49,12 @@ def _in_unit(job: Any, operation: Dict[str, Any]) -> bool:
     known, before = job.spec["record"], job.before
     ours = known and before and (known["pid"], known["started"]) == (before["pid"], before["started"])
     return bool(ours and known.get("unit"))
+
+
+def _parent(seen: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """The minder of a process; None when it is gone."""
+    glance = procfs.glance(seen["ppid"])
+    return {"pid": glance.pid, "started": glance.started} if glance is not None and glance.comm == COMM else None
 
 
 def _asked(operation: Dict[str, Any]) -> Dict[str, Any]:

@@ -106,4 +106,5 @@ class Metric(Condition):
 
     def as_dict(self) -> Dict[str, Any]:
         """{"name", "before", "after"}: either may be null."""
+        self.look(0.0)
         return {"name": self.name, "before": self.operation.get("before"), "after": self.now}

@@ -10,7 +10,7 @@ import subprocess
 import time
 from typing import Any, Dict, List, Optional
 
-from . import become, environment, procfs
+from . import become, environment, procfs, starts
 from .condition import Condition
 
 PATIENCE = 5.0  # seconds for one answer
@@ -51,13 +51,14 @@ class Command(Condition):
 
     def _start(self) -> None:
         user = environment.user_of(self.job.workload["user"])
-        changes = user if user.uid != os.geteuid() else None
+        groups = starts.groups_of(self.job.workload)
+        changes = user if user.uid != os.geteuid() or groups is not None else None
         inherited = procfs.environment(self.job.launched["pid"]) or {}
         surroundings = {name: text for name, text in inherited.items() if not name.startswith("DEPLOYCTL_")}
 
         def prepare() -> None:
             become.plain_signals()
-            become.identity(changes, None)
+            become.identity(changes, groups)
 
         self._said, self._next = b"", time.monotonic() + self.again
         try:

@@ -43,8 +43,8 @@ def survivors(look: Dict[str, Any], mark: Optional[bytes] = None) -> List[Seen]:
 def _heirs(look: Dict[str, Any], main: Seen) -> List[int]:
     """Who holds a listening socket of the main process and is younger: it was handed down. One that is older has lent it."""
     inodes = {port["inode"] for port in look["samples"][-1]["ports"]}
-    holders = (pid for inode in inodes for pid, _, _ in files.holders("socket:[%s]" % inode))
-    return [pid for pid in holders if (procfs.glance(pid) or procfs.Glance(0, 0, "", 0, "")).started > main["started"]]
+    holders = (procfs.glance(pid) for inode in inodes for pid, _, _ in files.holders("socket:[%s]" % inode))
+    return [holder.pid for holder in holders if holder is not None and holder.started > main["started"]]
 
 
 def left(look: Dict[str, Any], alive: Sequence[Seen]) -> Dict[str, Any]:

@@ -39,12 +39,18 @@ def new(workload: Mapping[str, Any], capture: Optional[Mapping[str, Any]]) -> St
     if not os.path.isdir(directory):
         raise Fault("there is no such directory", where=directory, todo="correct `directory`, or push something there")
     found = program.find(workload["command"], surroundings, directory)
-    groups = workload.get("groups")
+    groups = groups_of(workload)
     return Start(
         found.path, workload["command"], surroundings, directory, os.path.join(directory, workload["log"]),
-        user if user.uid != os.geteuid() or groups is not None else None, None if groups is None else [_group(name) for name in groups],
+        user if user.uid != os.geteuid() or groups is not None else None, groups,
         workload.get("umask", 0o022), workload.get("nice"), workload.get("limits", {}), workload.get("oom_score_adj"), asked=True,
     )  # fmt: skip
+
+
+def groups_of(workload: Mapping[str, Any]) -> Optional[List[int]]:
+    """The groups that the playbook names; None where it names none. Raises Refused."""
+    names = workload.get("groups")
+    return None if names is None else [_group(name) for name in names]
 
 
 def _group(name: str) -> int:

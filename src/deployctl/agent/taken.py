@@ -26,8 +26,8 @@ INTERRUPTED = re.compile(r"^(KeyboardInterrupt|SystemExit)\b", re.MULTILINE)
 def judge(case: Case) -> Finding:
     """The first rule that holds."""
     rules = (
-        waits.output_blocked, progress.progressing, waits.waits_for_child, _framed, _circle, _still_to_run, _exit_blocked, _lives_on, _blocked,
-        _reacted,
+        waits.output_blocked, progress.progressing, waits.waits_for_child, _framed, _circle, _still_to_run, _exit_blocked, _lives_on,
+        _blocked, _reacted,
     )  # fmt: skip
     return next((found for found in (rule(case) for rule in rules) if found is not None), None) or unexplained(case)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+COMM = "deployctl"
+
 
 def show_as(title: str) -> None:
     """Shows this process as `title`, as far as its argv has room; best effort, it never fails.
@@ -21,6 +23,6 @@ def show_as(title: str) -> None:
         finally:
             os.close(handle)
         with open("/proc/self/comm", "w") as comm:
-            comm.write("deployctl")
+            comm.write(COMM)
     except (OSError, ValueError, IndexError):
         pass

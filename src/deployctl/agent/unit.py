@@ -20,6 +20,7 @@ from .faults import Fault, Refused
 from .starts import Start
 
 RUNNERS = ("/usr/bin/systemd-run", "/bin/systemd-run")
+OLDEST = 243  # knows OOMPolicy= and Type=exec. Source: systemd.service(5)
 WITHIN = 60.0  # seconds that systemd has
 SOURCE, START, TELL = ".zip", ".start", ".tell"  # endings of a run's files; they are there while a unit is being started
 CODE = "import sys; sys.path.insert(0, sys.argv[1]); from %s.unit import main; main(*sys.argv[1:])"
@@ -27,12 +28,26 @@ CODE = "import sys; sys.path.insert(0, sys.argv[1]); from %s.unit import main; m
 
 def look() -> None:
     """Raises Refused where no unit can be made."""
-    lacks = "systemd does not run here" if not os.path.isdir(scope.SYSTEMD) else "only root may" if os.geteuid() else ""
-    if lacks or _runner() is None:
-        raise Refused(
-            "no unit of systemd can be made: %s" % (lacks or "there is no systemd-run"), where="launch: as",
-            todo="leave `as: systemd` out, or choose another target",
-        )  # fmt: skip
+    lacks = _lacks()
+    if lacks:
+        todo = "leave `as: systemd` out, or choose another target"
+        raise Refused("no unit of systemd can be made: %s" % lacks, where="launch: as", todo=todo)
+
+
+def _lacks() -> str:
+    if not os.path.isdir(scope.SYSTEMD):
+        return "systemd does not run here"
+    if os.geteuid():
+        return "only root may"
+    runner = _runner()
+    if runner is None:
+        return "there is no systemd-run"
+    try:
+        done = subprocess.run([runner, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=WITHIN, check=False)
+        found = re.match(rb"systemd (\d+)", done.stdout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if found and int(found.group(1)) >= OLDEST else "systemd is older than %d" % OLDEST
 
 
 def name(job: Any, which: str) -> str:

@@ -61,7 +61,7 @@ def show(asked: Asked, as_json: bool, verbose: bool, environment: Mapping[str, s
 def _open(target: TargetSpec | None, connections: Connections) -> Session:
     if target is None:
         return Session(HERE, Local(HERE), patience=WITHIN)
-    return Session(target.name, connections.transport(target), target.python, target.state, WITHIN)
+    return Session(target.name, connections.transport(target), target.python, target.state, patience=WITHIN)
 
 
 def _target(asked: Asked, environment: Mapping[str, str], cwd: Path) -> tuple[TargetSpec | None, str]:

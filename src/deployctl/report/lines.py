@@ -196,6 +196,8 @@ ENDS = {
 def _end(event: Event) -> Line:
     text: str = ENDS.get(event["outcome"], safe(event["outcome"]))
     running = event.get("process")
+    if event["outcome"] == "rolled-back" and not running:
+        text = "rolled back: nothing of the workload runs, as before"
     if running:
         text += f" as pid {running['pid']}: {command(running['argv'])}"
     if event.get("down") is not None:

@@ -33,6 +33,7 @@ def _workload(target: str, workload: dict[str, Any]) -> list[str]:
         if seen is None or stranger:
             found.append(f"  command {command(record['argv'])}")
         found.append(f"  log {safe(record['log'])}")
+        found += [f"  unit {safe(record['unit'])}.service"] if record.get("unit") else []
     elif seen is not None:
         found.append("  not started by deployctl")
     return found + _last(workload)
