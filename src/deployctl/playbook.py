@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
 
 from deployctl.document import Document, fit
 from deployctl.document import load as load_document
@@ -33,6 +34,11 @@ def _pattern(text: str) -> str:
         todo = "the words of a command line are joined by NUL: '\\0'"
         raise WordsError(f"'{text}' is no regular expression: {error}", todo=todo) from error
     return text
+
+
+def _inherit(value: object, fit_words: Callable[[object], tuple[str, ...]]) -> tuple[str, ...]:
+    """`inherit` stands for no words: those of the process that runs."""
+    return () if value == "inherit" else fit_words(value)
 
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,11 +75,14 @@ Match = Annotated[MatchModel | Filled, BeforeValidator(_match), AfterValidator(c
 
 
 class WorkloadModel(Model):
-    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it."""
+    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it.
+
+    An empty command stands for `inherit`: command, directory, environment and user are those of the process that runs.
+    """
 
     name: Name
-    directory: AbsolutePath
-    command: Annotated[tuple[Text, ...], AfterValidator(carried(_command))]
+    directory: AbsolutePath = ""
+    command: Annotated[tuple[Text, ...], AfterValidator(carried(_command)), WrapValidator(_inherit)]
     log: Filled | None = None
     match: Match | None = None
     environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
@@ -144,6 +153,7 @@ def load(path: Path) -> LoadedPlaybook:
     if not isinstance(items, list):
         fit(document, Playbook)  # says what is wrong
     head = fit(document, Playbook, value={**document.data, "steps": ()})
+    _look_at_workload(document, head.workload)
     flags = tuple(_flag(document, name) for name in head.flags)
     _look_at_flags(document, head.workload, flags)
     model = head.model_copy(update={"steps": tuple(_step(document, index) for index in range(len(items)))})
@@ -158,6 +168,23 @@ def _flag(document: Document, name: str) -> Flag:
         raise document.placed(WordsError(f"flags: {name}: {error.what}", todo=error.todo), "flags", name) from error
 
 
+def _look_at_workload(document: Document, workload: WorkloadModel) -> None:
+    """Raises WordsError for a workload that is not whole, or that says what it also inherits (`command: inherit`)."""
+    where = document.where("workload")
+    if workload.command and not workload.directory:
+        raise WordsError("workload: 'directory' is missing", where=where, todo="add 'directory: …'")
+    if workload.command:
+        return
+    match = workload.match
+    if match is None or (isinstance(match, MatchModel) and not (match.text or match.words or match.regex)):
+        todo = "add 'match: …', by which the process is found"
+        raise WordsError("workload: 'command: inherit' wants a 'match'", where=document.where("workload", "command"), todo=todo)
+    for key in ("directory", "user"):
+        if getattr(workload, key):
+            what = f"workload: {key}: it is inherited, as the command is"
+            raise WordsError(what, where=document.where("workload", key), todo="remove it, or write the command out")
+
+
 def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Flag, ...]) -> None:
     """Raises WordsError for flags that cannot stand together, or that the command has no place for."""
     try:
@@ -169,7 +196,7 @@ def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Fla
         if name not in names:
             where = document.where("workload", "wrapper_flags", index)
             raise WordsError(f"'{name}' is no flag of the playbook", where=where, todo=suggestion(name, names) or "declare it in 'flags'")
-    if workload.program and workload.program not in workload.command:
+    if workload.program and workload.command and workload.program not in workload.command:
         where = document.where("workload", "program")
         raise WordsError(f"the command has no word '{workload.program}'", where=where, todo="name the one before the flags")
     keyval = workload.style == "keyval"

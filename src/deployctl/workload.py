@@ -40,6 +40,8 @@ class Workload:
     user: str | None = None
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the launch remembers: by name, as they were written
     flags_before: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the last launch remembered
+    inherit: bool = False  # command, directory, environment and user are those of the running process
+    without: tuple[str, ...] = ()  # variables that flags take away from an inherited environment
 
     def as_data(self) -> dict[str, Any]:
         """The workload as the agent reads it."""
@@ -52,5 +54,6 @@ class Workload:
             "environment": dict(self.environment),
             "user": self.user,
             "flags": {name: list(texts) for name, texts in self.flags.items()},
+            "inherit": self.inherit,
             "flags_before": {name: list(texts) for name, texts in self.flags_before.items()},
         }

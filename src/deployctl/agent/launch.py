@@ -38,7 +38,8 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
 
     operation: as "new" with argv, directory, environment, log, user; or as "before": what ran before, as it ran.
     """
-    start = new(job, operation) if operation["as"] == "new" else as_before(job)
+    inherits = operation["as"] == "new" and operation.get("inherit")
+    start = inheriting(job, operation) if inherits else new(job, operation) if operation["as"] == "new" else as_before(job)
     found = tree.find(job.workload, state.read_json(job.home.record), job.mark).top
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
@@ -66,6 +67,14 @@ def new(job: Any, operation: Dict[str, Any]) -> Start:
         found.path, operation["argv"], _marked(job, surroundings, "new"), operation["directory"], log, changes, groups=None, umask=0o022,
         nice=None, limits={}, oom_score_adj=None,
     )  # fmt: skip
+
+
+def inheriting(job: Any, operation: Dict[str, Any]) -> Start:
+    """What ran before as it ran, but with the operation's argv and log, its `environment` added and the names in `without` left out."""
+    start = as_before(job)
+    kept = {name: text for name, text in start.environment.items() if name not in operation["without"]}
+    surroundings = _marked(job, dict(kept, **operation["environment"]), "new")
+    return start._replace(argv=operation["argv"], environment=surroundings, log=os.path.join(start.directory, operation["log"]))
 
 
 def as_before(job: Any) -> Start:

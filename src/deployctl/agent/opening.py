@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import capture, environment, launchers, lock, program, respawn, runs, scope, state, tree
+from . import adopt, capture, environment, launchers, lock, program, respawn, runs, scope, state, tree
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -39,10 +39,11 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "flags", "faults"}: what is unknown is in faults.
+    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "inherited", "flags", "faults"}.
 
     process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
-    start it again (respawn.supervisor); both null when it does not run; flags are what the last launch remembered of them.
+    start it again (respawn.supervisor); both null when it does not run; inherited is what adopt.of says where the workload takes it;
+    flags are what the last launch remembered of them; faults are what could not be found out, by its name.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -52,7 +53,10 @@ def facts(session: Any) -> Facts:
     if session.before:
         session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
     top, mark = session.before, os.fsencode(session.home.mark)
-    session.program = _noting(faults, "program", lambda: _program(session.workload))
+    session.program = None
+    inherited = _noting(faults, "program", lambda: adopt.inherit(session))
+    if "program" not in faults:
+        session.program = _noting(faults, "program", lambda: _program(session.workload, session.capture))
     _noting(faults, "scope", scope.look)
     old = _noting(faults, "interpreter", lambda: _same_program(session))
     recorded = found is not None and found.how == "record"
@@ -64,6 +68,7 @@ def facts(session: Any) -> Facts:
         "respawn": respawn.supervisor(top) if top and not recorded else None,
         "program": session.program.as_dict() if session.program else None,
         "old_program": old.as_dict() if old else None,
+        "inherited": inherited,
         "flags": (session.record or {}).get("flags") or {},
         "faults": faults,
     }
@@ -82,7 +87,7 @@ def _process(session: Any) -> tree.Found:
     top, workload, record = found.top, session.workload, session.record
     if top is None:
         return found
-    if found.how == "record" and record and record["directory"] != workload["directory"]:
+    if found.how == "record" and record and workload["directory"] not in ("", record["directory"]):
         raise Refused(
             "'%s' runs in %s; this playbook says %s" % (workload["name"], record["directory"], workload["directory"]),
             where=workload["name"], todo="give the other workload a name of its own",
@@ -97,7 +102,9 @@ def _process(session: Any) -> tree.Found:
     return found
 
 
-def _program(workload: Dict[str, Any]) -> program.Program:
+def _program(workload: Dict[str, Any], was: Optional[Dict[str, Any]]) -> program.Program:
+    if workload.get("inherit") and was is not None:
+        return program.running(was["argv"], was["environment"], was["directory"], was["exe"])
     user = environment.user_of(workload["user"])
     return program.find(workload["command"], environment.clean(user, workload["environment"]), workload["directory"])
 

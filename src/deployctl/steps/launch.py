@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from deployctl.steps.base import Opened, Operations, Record, Setting, Step
+from deployctl.steps.base import Opened, Operation, Operations, Record, Setting, Step
 
 
 class Launch(Step):
@@ -27,7 +27,7 @@ class Launch(Step):
     def compile(self, setting: Setting, piece: Any) -> Operations:
         """The launch; what undoes it is the stop of what it started, by the playbook's ladder."""
         workload = setting.workload
-        launch = {
+        launch: Operation = {
             "op": "launch",
             "as": "new",
             "argv": list(workload.command),
@@ -36,5 +36,7 @@ class Launch(Step):
             "log": workload.log,
             "user": workload.user,
         }
+        if workload.inherit:
+            launch |= {"inherit": True, "without": list(workload.without)}
         stop = {"op": "stop", "who": "launched", "ladder": [item.as_data() for item in setting.ladder]}
         return Operations(do=(launch,), undo=(stop,))
