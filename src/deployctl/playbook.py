@@ -14,7 +14,7 @@ from deployctl.document import Document, fit
 from deployctl.document import load as load_document
 from deployctl.errors import WordsError, suggestion
 from deployctl.fields import AbsolutePath, Filled, Model, Name, Text, carried
-from deployctl.flags import Flag, Shape, declare, look_at_all
+from deployctl.flags import Flag, Shape, declare, look_at_all, misspelled
 from deployctl.steps.base import Step
 from deployctl.steps.registry import KINDS
 
@@ -101,7 +101,7 @@ class FlagModel(Model):
     min: Text | None = None
     max: Text | None = None
     choices: tuple[Text, ...] | None = None
-    default: Text | tuple[Text, ...] | None = None
+    default: Any = None
     option: Text | None = None
     spelling: Text | None = None
     also: tuple[Text, ...] = ()
@@ -199,11 +199,11 @@ def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Fla
     if workload.program and workload.command and workload.program not in workload.command:
         where = document.where("workload", "program")
         raise WordsError(f"the command has no word '{workload.program}'", where=where, todo="name the one before the flags")
-    keyval = workload.style == "keyval"
+    shape = Shape(flags, workload.wrapper_flags, style=workload.style)
     for flag in flags:
-        if flag.several and keyval and flag.style is None and not flag.env and flag.name not in workload.wrapper_flags:
-            what = f"flags: {flag.name}: a key=value has one value"
-            raise WordsError(what, where=document.where("flags", flag.name), todo="write a list as its text: '[a,b]'")
+        fault = misspelled(flag, shape)
+        if fault is not None:
+            raise document.placed(WordsError(f"flags: {flag.name}: {fault.what}", todo=fault.todo), "flags", flag.name)
 
 
 def _step(document: Document, index: int) -> Step:

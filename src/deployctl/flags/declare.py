@@ -140,9 +140,8 @@ def _with_values(flag: Flag, fields: Mapping[str, Any]) -> Flag:
         return flag
     if not flag.several:
         return replace(flag, default=_inner(flag, "default", default))
-    texts = [written(item) for item in (default if isinstance(default, list) else [default])]
     try:
-        return replace(flag, default=flag.read(texts))
+        return replace(flag, default=flag.read([written(item) for item in (default if isinstance(default, list) else [default])]))
     except WordsError as error:
         raise WordsError(f"default: {error.what}", todo=error.todo) from error
 
