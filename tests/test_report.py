@@ -37,6 +37,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "found": {"process": SEEN, "how": "record", "run_of": "20251231-000000-bbbb"},
     "program": {"path": "/opt/v/bin/python3", "prefix": "/opt/v"},
     "flags": {"kept": {"lr": ["1e-4"]}, "dropped": {"--": ["--x", "--y=a b"]}, "command": ["t", "--lr=1e-4"]},
+    "chosen": {"flag": "resume", "path": "a/2.pt", "found": True, "passed": [{"path": "a/3.pt", "why": "is open in a process"}]},
     "unchanged": {"files": 2, "destination": "/srv/a"},
     "staged": {"files": 2, "changed": ["a.py"], "bytes": 1200, "sent": 600, "seconds": 0.1, "destination": "/srv/a"},
     "verified": {"files": 1, "interpreter": "/usr/bin/python3", "version": "3.11.2", "seconds": 0.1},

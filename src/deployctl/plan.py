@@ -59,7 +59,7 @@ class Plan:
         settled = asked.settle(last)
         workload = replace(
             workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last,
-            without=settled.without,
+            without=settled.without, newest=settled.newest,
         )  # fmt: skip
         return replace(self, setting=replace(self.setting, workload=workload), asked=asked, settled=settled)
 
@@ -100,6 +100,7 @@ def bind(
         user=model.workload.user,
         flags=settled.remembered,
         inherit=not command,
+        newest=settled.newest,
     )
     setting = Setting(
         run=new_run(),

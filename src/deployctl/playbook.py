@@ -111,6 +111,8 @@ class FlagModel(Model):
     env: Text | None = None
     style: Literal["option", "keyval"] | None = None
     subcommand: Text | None = None
+    newest: Filled | None = None
+    complete: tuple[Text, ...] = ()
 
 
 class Playbook(Model):

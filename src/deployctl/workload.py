@@ -41,6 +41,7 @@ class Workload:
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the launch remembers: by name, as they were written
     flags_before: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what the last launch remembered
     inherit: bool = False  # command, directory, environment and user are those of the running process
+    newest: tuple[Mapping[str, Any], ...] = ()  # files that the job chooses after the stop; their marks stand in command and environment
     without: tuple[str, ...] = ()  # variables that flags take away from an inherited environment
 
     def as_data(self) -> dict[str, Any]:

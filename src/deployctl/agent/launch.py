@@ -10,7 +10,7 @@ import signal
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import environment, procfs, program, state, tree
+from . import environment, newest, procfs, program, state, tree
 from .faults import Fault
 from .title import show_as
 
@@ -44,8 +44,10 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
             raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
+        start = start._replace(argv=found["argv"]) if operation.get("newest") else start
         _write_down(job, start, operation["as"], found["pid"], _offset_of(job, start.log))  # an earlier life of this job started it
         return
+    start = newest.filled(job, operation, start)
     handle, offset = _open_log(job, start)
     try:
         pid = spawn(job, start, handle)

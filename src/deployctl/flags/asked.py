@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from deployctl.errors import RefusedError, WordsError
 from deployctl.flags.changes import same
@@ -20,7 +21,7 @@ class Settled:
 
     values are those in force; remembered the texts of those that somebody chose, now or earlier (no defaults); kept came from the last
     launch; dropped are values of the last launch that are in force no more, although nobody said so; without are the variables that flags
-    take away.
+    take away; newest what the job looks for after the stop (agent/newest.py says its keys), whose marks stand in command and environment.
     """
 
     command: tuple[str, ...]
@@ -30,6 +31,7 @@ class Settled:
     kept: Texts = field(default_factory=dict)
     dropped: Texts = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    newest: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Asked:
         """The line with chosen values, with defaults for the others."""
         values: dict[str, Given] = {}
         for flag in self.shape.flags:
-            value = chosen.get(flag.name, flag.default)
+            value = chosen.get(flag.name, flag.mark if flag.newest else flag.default)
             if value is not None and flag.name not in self.unset:
                 values[flag.name] = value
         pairs = [(flag, values.get(flag.name)) for flag in self.shape.flags if flag.name in values or flag.name in self.unset]
@@ -79,7 +81,8 @@ class Asked:
         remembered = {**kept, **written, **({EXTRA: extra} if extra else {})}
         command = merge(self.command, pairs, extra, self.shape) if self.command else ()
         without = tuple(flag.env for flag, given in pairs if flag.env and (given is None or flag.variable(given) is None))
-        return Settled(command, environment(self.environment, pairs), values, remembered, without=without)
+        newest = tuple(_wanted(flag) for flag in self.shape.flags if flag.newest and values.get(flag.name) == flag.mark)
+        return Settled(command, environment(self.environment, pairs), values, remembered, without=without, newest=newest)
 
     def _kept(self, last: Texts) -> Iterator[tuple[str, tuple[str, ...]]]:
         """What the last launch remembered and this run says nothing of."""
@@ -110,3 +113,7 @@ class Asked:
         except WordsError:
             return True  # it is not even possible any more
         return other.environment != settled.environment or not same(settled.command, other.command, self.shape)
+
+
+def _wanted(flag: Flag) -> dict[str, Any]:
+    return {"mark": flag.mark, "flag": flag.called, "pattern": flag.newest, "complete": list(flag.complete), "default": flag.default}

@@ -48,6 +48,12 @@ def _flags(event: Event) -> Line:
     return Line("flags", first, "note", tuple(more))
 
 
+def _chosen(event: Event) -> Line:
+    passed = tuple(f"passed over: {safe(one['path'])} {safe(one['why'])}" for one in event["passed"])
+    what = f"--{safe(event['flag'])}: {safe(event['path'])}" if event["path"] is not None else f"--{safe(event['flag'])}: no file will do"
+    return Line("chosen", what if event["found"] or event["path"] is None else f"{what} (the default, no file will do)", "plain", passed)
+
+
 def _unchanged(event: Event) -> Line:
     return Line("push", f"nothing to send: {count(event['files'], 'file')} compared with {safe(event['destination'])}, none differs")
 
@@ -146,7 +152,7 @@ def _end(event: Event) -> Line:
 
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
-    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
+    "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags, "chosen": _chosen,
     "unchanged": _unchanged, "staged": _staged, "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live,
     "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,

@@ -38,5 +38,7 @@ class Launch(Step):
         }
         if workload.inherit:
             launch |= {"inherit": True, "without": list(workload.without)}
+        if workload.newest:
+            launch |= {"newest": [dict(wanted) for wanted in workload.newest]}
         stop = {"op": "stop", "who": "launched", "ladder": [item.as_data() for item in setting.ladder]}
         return Operations(do=(launch,), undo=(stop,))
