@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -178,3 +179,38 @@ def test_a_peek_does_not_import_pydantic():
     argv = [sys.executable, "-c", code, str(PLAYBOOKS / "restart.yaml")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.stdout == " False\n", done.stderr
+
+
+# --- flags in their workload
+
+
+@pytest.mark.parametrize(
+    ("workload", "flag", "what"),
+    [
+        ("", "{spelling: lr}", "flags: a: 'lr' is not written as the others"),
+        ("style: keyval", "{spelling: --lr}", "flags: a: '--lr' is not written as the others"),
+        ("style: keyval", "{nargs: 2}", "flags: a: a key=value has one value"),
+        ("style: keyval", "{type: bool, off: --no-a}", "flags: a: '--no-a' is not written as the others"),
+        ("wrapper_flags: [a]", "{env: A}", "flags: a: a variable is no flag of the wrapper"),
+        ("wrapper_flags: [b]", "{}", "'b' is no flag of the playbook"),
+        ("program: x.py", "{}", "the command has no word 'x.py'"),
+        ("", "{default: {x: y}}", "flags: a: default: wants a single value"),
+    ],
+)
+def test_a_flag_that_has_no_place_in_the_command_is_told(tmp_path: Path, workload: str, flag: str, what: str) -> None:
+    path = tmp_path / "restart.yaml"
+    head = "workload:\n  name: t\n  directory: /\n  command: [t]\n  log: a.log\n"
+    path.write_text(f"{head}  {workload}\nflags:\n  a: {flag}\nsteps: [launch]\n")
+    with pytest.raises(WordsError, match=re.escape(what)) as caught:
+        load(path)
+    assert "restart.yaml:" in caught.value.where
+
+
+def test_a_keyval_workload_has_options_too(tmp_path: Path) -> None:
+    path = tmp_path / "restart.yaml"
+    flags = "  lr: {type: float, spelling: +optimizer.lr}\n  config-name: {style: option}\n"
+    head = "workload: {name: t, directory: /, command: [t, a=1], log: a.log, style: keyval}\n"
+    path.write_text(f"{head}flags:\n{flags}steps: [launch]\n")
+    loaded = load(path)
+    assert loaded.shape.style == "keyval"
+    assert [flag.spelling for flag in loaded.flags] == ["+optimizer.lr", ""]

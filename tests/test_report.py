@@ -38,6 +38,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "program": {"path": "/opt/v/bin/python3", "prefix": "/opt/v"},
     "flags": {"kept": {"lr": ["1e-4"]}, "dropped": {"--": ["--x", "--y=a b"]}, "command": ["t", "--lr=1e-4"]},
     "environment": {"base": "inherit", "lost": ["CUDA_HOME"], "changed": ["HF_HOME"]},
+    "chosen": {"flag": "resume", "path": "a/2.pt", "found": True, "passed": [{"path": "a/3.pt", "why": "is open in a process"}]},
     "unchanged": {"files": 2, "destination": "/srv/a"},
     "sending": {"sent": 1_000_000, "of": 5_000_000, "destination": "/srv/a"},
     "staged": {"files": 2, "changed": ["a.py"], "gone": ["b.py"], "bytes": 1200, "sent": 600, "seconds": 0.1, "destination": "/srv/a"},

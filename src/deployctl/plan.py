@@ -49,13 +49,21 @@ class Plan:
         """The values in force, by the flags' names."""
         return self.settled.values
 
-    def knowing(self, last: Texts) -> Plan:
-        """The plan with what the last launch remembered of its flags. Raises RefusedError for a kept value that is allowed no more."""
-        settled = self.asked.settle(last)
+    def knowing(self, last: Texts, inherited: Mapping[str, Any] | None = None) -> Plan:
+        """The plan with what the last launch remembered of its flags, and for `command: inherit` with the process to inherit from.
+
+        Raises RefusedError for a kept value that is allowed no more.
+        """
+        asked, workload = self.asked, self.workload
+        if inherited is not None:
+            asked = replace(asked, command=tuple(inherited["argv"]))
+            workload = replace(workload, directory=inherited["directory"], user=inherited["user"])
+        settled = asked.settle(last)
         workload = replace(
-            self.workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last
-        )
-        return replace(self, setting=replace(self.setting, workload=workload), settled=settled)
+            workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last,
+            without=settled.without, newest=settled.newest,
+        )  # fmt: skip
+        return replace(self, setting=replace(self.setting, workload=workload), asked=asked, settled=settled)
 
     def describe(self) -> dict[str, Any]:
         """The plan as data, for `--plan` and for JSON."""
@@ -89,7 +97,7 @@ def bind(
     workload = model.workload.bound(settled.command, settled.environment, run, ladder)
     setting = Setting(
         run=run,
-        workload=replace(workload, flags=settled.remembered),
+        workload=replace(workload, flags=settled.remembered, inherit=not command, newest=settled.newest),
         sources=playbook.path.resolve().parent,
         ladder=ladder,
         rollback=model.on_failure == "rollback" and only != STOP,

@@ -2,167 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import Field
 
 from deployctl.document import Document, fit
 from deployctl.document import load as load_document
 from deployctl.errors import WordsError, suggestion
-from deployctl.fields import AbsolutePath, Filled, Model, Name, Text, carried
-from deployctl.flags import Flag, Shape, declare, look_at_all
+from deployctl.fields import Filled, Model, Text
+from deployctl.flags import Flag, Shape, declare, look_at_all, misspelled
 from deployctl.steps.base import Step
 from deployctl.steps.registry import KINDS
-from deployctl.workload import Rung, Workload, implied
+from deployctl.workload_model import MatchModel, WorkloadModel
 
-LIMITS = (  # as setrlimit(2) names them, without RLIMIT_
-    "as", "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "sigpending", "stack",
-)  # fmt: skip
 PHASES = ("prepare", "cutover", "report")  # in this order
-
-
-def _variable(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise WordsError(f"'{text}' is no name of a variable", todo="use letters, digits and '_'; the first no digit")
-    return text
-
-
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        todo = "the words of a command line are joined by NUL: '\\0'"
-        raise WordsError(f"'{text}' is no regular expression: {error}", todo=todo) from error
-    return text
-
-
-def _command(words: tuple[str, ...]) -> tuple[str, ...]:
-    if not words or not words[0]:
-        raise WordsError("there is no program", todo="write the program and its arguments as a list, for example '[python3, train.py]'")
-    return words
-
-
-class MatchModel(Model):
-    """How a process is known: a text, words in their order or a regular expression over the command line; and where and whose it is.
-
-    Without one of the three it is known by the command, as when there is no `match`.
-    """
-
-    text: Filled | None = None
-    words: Annotated[tuple[Filled, ...], Field(min_length=1)] | None = None
-    regex: Annotated[Filled, AfterValidator(carried(_pattern))] | None = None
-    directory: AbsolutePath | None = None
-    user: Filled | None = None
-
-
-def _match(value: object) -> object:
-    """A list is the words of a match."""
-    return {"words": value} if isinstance(value, list) else value
-
-
-def _one_form(value: MatchModel | str | None) -> MatchModel | str | None:
-    if isinstance(value, MatchModel) and sum(form is not None for form in (value.text, value.words, value.regex)) > 1:
-        raise WordsError("a match has one of text, words and regex", todo="keep one of them; directory and user may stand beside it")
-    return value
-
-
-Match = Annotated[MatchModel | Filled, BeforeValidator(_match), AfterValidator(carried(_one_form))]
-def _log(text: str) -> str:
-    for found in re.findall(r"\$\{([^}]*)\}", text):
-        if found != "run":
-            raise WordsError(f"'${{{found}}}' is nothing that a log's name may hold", todo="'${run}' is the run's id")
-    return text
-
-
-def _umask(text: str) -> str:
-    if not re.fullmatch("0?[0-7]{3}", text):
-        raise WordsError(f"'{text}' is no umask", todo="write three octal digits, for example '0027'")
-    return text
-
-
-def _limited(text: str) -> str:
-    if text not in LIMITS:
-        raise WordsError(f"'{text}' is no limit", todo=suggestion(text, LIMITS))
-    return text
-
-
-def _limit(text: str) -> str:
-    try:
-        soft, hard = _pair(text)
-    except ValueError as error:
-        raise WordsError(f"'{text}' is no limit", todo="write a number or 'unlimited', or 'SOFT:HARD'") from error
-    if hard != -1 and (soft == -1 or soft > hard):
-        raise WordsError(f"'{text}': the soft limit is above the hard one", todo="write 'SOFT:HARD'")
-    return text
-
-
-def _pair(text: str) -> tuple[int, int]:
-    """(soft, hard) of 'SOFT:HARD' or of one for both. Raises ValueError."""
-    soft, colon, hard = text.partition(":")
-    return _number(soft), _number(hard if colon else soft)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() and text != "unlimited":
-        raise ValueError(text)
-    return -1 if text == "unlimited" else int(text)
-
-
-class WorkloadModel(Model):
-    """The long-running program. `log` is absolute or relative to `directory`; `match` is how it is known if deployctl did not start it.
-
-    A log whose name holds `${run}` is another one for each run. env_file lies in the target.
-    """
-
-    name: Name
-    directory: AbsolutePath
-    command: Annotated[tuple[Text, ...], AfterValidator(carried(_command))]
-    log: Annotated[Filled, AfterValidator(carried(_log))] | None = None
-    match: Match | None = None
-    environment: dict[Annotated[Text, AfterValidator(carried(_variable))], Text] = Field(default_factory=dict)
-    user: Filled | None = None
-    program: Text = ""
-    subcommand: Text = ""
-    style: Literal["option", "keyval"] = "option"
-    wrapper_flags: tuple[Text, ...] = ()
-    environment_base: Literal["clean", "inherit"] = "clean"
-    env_file: Filled | None = None
-    groups: tuple[Filled, ...] | None = None
-    umask: Annotated[Text, AfterValidator(carried(_umask))] = "0022"
-    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
-    oom_score_adj: Annotated[int, Field(ge=-1000, le=1000)] | None = None
-    limits: dict[Annotated[Text, AfterValidator(carried(_limited))], Annotated[Text, AfterValidator(carried(_limit))]] = Field(
-        default_factory=dict
-    )
-
-    @property
-    def known_by(self) -> str | dict[str, Any] | None:
-        """How its process is known, as the agent reads it."""
-        return self.match.model_dump(exclude_none=True) if isinstance(self.match, MatchModel) else self.match
-
-    def bound(self, command: tuple[str, ...], environment: Mapping[str, str], run: str, ladder: Sequence[Rung]) -> Workload:
-        """The workload of one run, with the command and environment that the flags made of its own."""
-        return Workload(
-            name=self.name,
-            directory=self.directory,
-            command=command,
-            log=None if self.log is None else self.log.replace("${run}", run),
-            match=self.known_by,
-            environment=environment,
-            user=self.user,
-            environment_base=self.environment_base,
-            env_file=self.env_file,
-            implied=implied(command, environment, ladder),
-            groups=self.groups,
-            umask=int(self.umask, 8),
-            nice=self.nice,
-            oom_score_adj=self.oom_score_adj,
-            limits={f"RLIMIT_{name.upper()}": _pair(text) for name, text in self.limits.items()},
-        )
 
 
 class FlagModel(Model):
@@ -173,7 +28,7 @@ class FlagModel(Model):
     min: Text | None = None
     max: Text | None = None
     choices: tuple[Text, ...] | None = None
-    default: Text | tuple[Text, ...] | None = None
+    default: Any = None
     option: Text | None = None
     spelling: Text | None = None
     also: tuple[Text, ...] = ()
@@ -183,6 +38,8 @@ class FlagModel(Model):
     env: Text | None = None
     style: Literal["option", "keyval"] | None = None
     subcommand: Text | None = None
+    newest: Filled | None = None
+    complete: tuple[Text, ...] = ()
 
 
 class Playbook(Model):
@@ -224,6 +81,7 @@ def load(path: Path) -> LoadedPlaybook:
     if not isinstance(items, list):
         fit(document, Playbook)  # says what is wrong
     head = fit(document, Playbook, value={**document.data, "steps": ()})
+    _look_at_workload(document, head.workload)
     flags = tuple(_flag(document, name) for name in head.flags)
     _look_at_flags(document, head.workload, flags)
     model = head.model_copy(update={"steps": tuple(_step(document, index) for index in range(len(items)))})
@@ -238,6 +96,23 @@ def _flag(document: Document, name: str) -> Flag:
         raise document.placed(WordsError(f"flags: {name}: {error.what}", todo=error.todo), "flags", name) from error
 
 
+def _look_at_workload(document: Document, workload: WorkloadModel) -> None:
+    """Raises WordsError for a workload that is not whole, or that says what it also inherits (`command: inherit`)."""
+    where = document.where("workload")
+    if workload.command and not workload.directory:
+        raise WordsError("workload: 'directory' is missing", where=where, todo="add 'directory: …'")
+    if workload.command:
+        return
+    match = workload.match
+    if match is None or (isinstance(match, MatchModel) and not (match.text or match.words or match.regex)):
+        todo = "add 'match: …', by which the process is found"
+        raise WordsError("workload: 'command: inherit' wants a 'match'", where=document.where("workload", "command"), todo=todo)
+    for key in ("directory", "user"):
+        if getattr(workload, key):
+            what = f"workload: {key}: it is inherited, as the command is"
+            raise WordsError(what, where=document.where("workload", key), todo="remove it, or write the command out")
+
+
 def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Flag, ...]) -> None:
     """Raises WordsError for flags that cannot stand together, or that the command has no place for."""
     try:
@@ -249,14 +124,14 @@ def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Fla
         if name not in names:
             where = document.where("workload", "wrapper_flags", index)
             raise WordsError(f"'{name}' is no flag of the playbook", where=where, todo=suggestion(name, names) or "declare it in 'flags'")
-    if workload.program and workload.program not in workload.command:
+    if workload.program and workload.command and workload.program not in workload.command:
         where = document.where("workload", "program")
         raise WordsError(f"the command has no word '{workload.program}'", where=where, todo="name the one before the flags")
-    keyval = workload.style == "keyval"
+    shape = Shape(flags, workload.wrapper_flags, style=workload.style)
     for flag in flags:
-        if flag.several and keyval and flag.style is None and not flag.env and flag.name not in workload.wrapper_flags:
-            what = f"flags: {flag.name}: a key=value has one value"
-            raise WordsError(what, where=document.where("flags", flag.name), todo="write a list as its text: '[a,b]'")
+        fault = misspelled(flag, shape)
+        if fault is not None:
+            raise document.placed(WordsError(f"flags: {flag.name}: {fault.what}", todo=fault.todo), "flags", flag.name)
 
 
 def _step(document: Document, index: int) -> Step:

@@ -103,7 +103,7 @@ def preview(plan: Plan, connections: Connections) -> Preview:
     with _session(plan, connections) as session:
         answer = session.ask("look", workload=plan.workload.as_data())
         opened = _opened(answer, session)
-        plan = plan.knowing(answer["flags"])
+        plan = plan.knowing(answer["flags"], answer["inherited"])
         steps: list[dict[str, Any]] = []
         problems: list[DeployError] = []
         for step, gathered in zip(plan.steps, plan.gathered, strict=True):
@@ -168,7 +168,7 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
             record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
         if plan.unless_running and answer["process"] is not None:
             return plan, None
-        plan = plan.knowing(answer["flags"])
+        plan = plan.knowing(answer["flags"], answer["inherited"])
         if plan.asked.keep or plan.settled.dropped:
             record("flags", kept=plan.settled.kept, dropped=plan.settled.dropped, command=plan.workload.command)
         for step in plan.steps:

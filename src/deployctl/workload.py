@@ -53,6 +53,9 @@ class Workload:
     nice: int | None = None
     oom_score_adj: int | None = None
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    inherit: bool = False  # command, directory, environment and user are those of the running process
+    newest: tuple[Mapping[str, Any], ...] = ()  # files that the job chooses after the stop; their marks stand in command and environment
+    without: tuple[str, ...] = ()  # variables that flags take away from an inherited environment
 
     def as_data(self) -> dict[str, Any]:
         """The workload as the agent reads it."""
@@ -65,6 +68,7 @@ class Workload:
             "environment": dict(self.environment),
             "user": self.user,
             "flags": {name: list(texts) for name, texts in self.flags.items()},
+            "inherit": self.inherit,
             "flags_before": {name: list(texts) for name, texts in self.flags_before.items()},
             "environment_base": self.environment_base,
             "env_file": self.env_file,

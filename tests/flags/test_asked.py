@@ -87,3 +87,21 @@ def test_wrong_words_of_this_run_are_no_fault_of_the_last_launch():
 def test_keeping_twice_changes_nothing():
     once = asked(keep=True).settle(LAST)
     assert asked(keep=True).settle(once.remembered) == once
+
+
+def test_a_file_that_is_found_later_stands_as_a_mark_and_is_not_remembered():
+    resume = Flag("resume", "path", newest="c/*.pt", complete=("check",), default="none")
+    whole = Asked(("t", "--resume", "old"), {}, Shape((resume,)))
+    settled = whole.settle()
+    assert settled.command == ("t", "--resume=<newest c/*.pt>")
+    assert settled.newest == (
+        {"mark": "<newest c/*.pt>", "flag": "resume", "pattern": "c/*.pt", "complete": ["check"], "default": "none"},
+    )
+    assert settled.remembered == {}
+
+
+def test_a_file_that_is_given_is_not_looked_for():
+    resume = Flag("resume", "path", newest="c/*.pt")
+    for asked_for, command in (({"values": {"resume": "x"}}, ("t", "--resume=x")), ({"unset": ("resume",)}, ("t",))):
+        settled = Asked(("t",), {}, Shape((resume,)), **asked_for).settle()
+        assert (settled.command, settled.newest) == (command, ())

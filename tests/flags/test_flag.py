@@ -223,6 +223,8 @@ def test_flags_keep_the_order_of_the_playbook():
         ("a", {"off": "--no-a"}, "a str cannot be switched off", "`--unset`"),
         ("a", {"style": "hydra"}, "'hydra' is no style", "known: keyval, option"),
         ("a", {"style": "keyval", "nargs": "+"}, "a key=value has one value", "'[a,b]'"),
+        ("a", {"newest": "*.pt"}, "'newest' is for one file", "'type: path'"),
+        ("a", {"type": "path", "complete": ["x"]}, "'complete' checks the files of 'newest'", "both"),
         ("a", {"env": "1A"}, "'1A' is no name of a variable", "letters"),
         ("a", {"env": "A", "spelling": "--a"}, "'env' and 'spelling' do not go together", "a variable is no word"),
         ("a", {"nargs": 2, "default": ["x"]}, "default: wants 2 values, not 1", "once for each"),

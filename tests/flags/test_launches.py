@@ -65,3 +65,21 @@ def test_after_a_rollback_the_flags_are_those_of_what_runs(flagged: Site) -> Non
     assert "dropped --profile-interval 60, which the last launch had" in done.stdout
     assert added(flagged) == ["--profile-interval=60"]
     assert remembered(flagged) == {"profile-interval": ["60"]}
+
+
+def test_the_checkpoint_that_the_stop_left_is_found(local_site: Site) -> None:
+    local_site.check = {"alive": "300ms"}
+    local_site.more = {
+        "flags": {"resume": {"type": "path", "env": "DFLASH_RESUME", "newest": "checkpoints/*", "complete": ["/usr/bin/test", "-s"]}}
+    }
+    local_site.write()
+    local_site.launch_old()
+    old = local_site.place.listing(f"{local_site.directory}/checkpoints") if local_site.place.exists(local_site.directory) else []
+    plan = local_site.restart("--plan")
+    assert "DFLASH_RESUME=<newest checkpoints/*>" in plan.stdout
+    local_site.restart()
+    [now] = local_site.trainers()
+    [chosen] = [event for event in local_site.target_events() if event["what"] == "chosen"]
+    assert now["environment"]["DFLASH_RESUME"] == chosen["path"]
+    assert f"{local_site.directory}/{chosen['path']}" in local_site.place.listing(f"{local_site.directory}/checkpoints")
+    assert f"{local_site.directory}/{chosen['path']}" not in old

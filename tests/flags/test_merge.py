@@ -263,6 +263,12 @@ def test_an_undeclared_flag_takes_as_many_old_words_as_its_declaration_says():
     assert merged("t --tags a b --x", extra="--tags=c", shape=Shape((TAGS,))) == "t --tags=c --x"
 
 
+def test_an_undeclared_flag_of_the_wrapper_is_refused_since_the_program_would_get_it():
+    nproc = Flag("nproc-per-node", "int")
+    with pytest.raises(WordsError, match="is a flag of the wrapper"):
+        merge(("torchrun", "t.py"), [], ("--nproc_per_node=4",), Shape((nproc,), wrapper_flags=("nproc-per-node",)))
+
+
 @pytest.mark.parametrize("word", ["lr=2", "x", "--", "-", "", "--=x", "- x"])
 def test_an_extra_word_that_is_no_flag_is_refused(word):
     with pytest.raises(WordsError, match="is no flag") as caught:

@@ -37,6 +37,21 @@ def adopt(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     return dict(of(top, capture.capture(top["pid"])), process=top)
 
 
+def inherit(session: Any) -> Optional[Dict[str, Any]]:
+    """For a workload with `inherit`: what `of` says of the running process, which the session's workload becomes; else None.
+
+    Raises Refused when nothing runs, and for what cannot be started again by itself.
+    """
+    if not session.workload.get("inherit"):
+        return None
+    if session.before is None:
+        todo = "start it by hand, or write its command there"
+        raise Refused("nothing runs whose command line could be taken", where="workload: command", todo=todo)
+    found = of(session.before, session.capture or capture.capture(session.before["pid"]))
+    session.workload = dict(session.workload, command=found["argv"], directory=found["directory"], user=found["user"])
+    return found
+
+
 def of(seen: Mapping[str, Any], was: Mapping[str, Any]) -> Dict[str, Any]:
     """{"argv", "directory", "user", "program", "prefix", "log", "environment", "names", "notes"} of a process, its capture being `was`.
 

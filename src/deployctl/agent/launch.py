@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import check, minder, procfs, starts, state, tree, unit
+from . import check, minder, newest, procfs, starts, state, tree, unit
 from .faults import Fault
 from .starts import Start
 from .title import COMM
@@ -20,19 +20,17 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
     operation: as "new", or as "before": what ran before, as it ran; unit: in a unit of systemd; settle: seconds that it must live where
     no check follows. What ran before in a unit runs in one again.
     """
-    if operation["as"] == "new":
-        start = starts.new(dict(job.workload, **_asked(operation)), job.capture)
-    else:
-        start = starts.as_before(job.workload, job.capture)
-    start = start._replace(environment=dict(start.environment, **_entries(job, operation["as"])))
+    start = _start(job, operation)
     name = unit.name(job, operation["as"]) if _in_unit(job, operation) else None
     found = tree.find(job.workload, state.read_json(job.home.record), job.mark).top
     if found is not None:
         if not all(procfs.carries(found["pid"], entry) for entry in _marks(job, operation["as"])):
             raise Fault("it already runs as pid %d" % found["pid"], where=job.workload["name"], todo="see who started it")
+        start = start._replace(argv=found["argv"]) if operation.get("newest") else start
         more = {"minder": _parent(found), "unit": name}
         _write_down(job, start, operation["as"], found["pid"], _offset_of(job, start.log), more)  # an earlier life of this job started it
     else:
+        start = newest.filled(job, operation, start)
         handle, offset = _open_log(job, start)
         try:
             pid, parent = minder.spawn(job, start, handle) if name is None else unit.spawn(job, start, name)
@@ -41,6 +39,16 @@ def launch(job: Any, operation: Dict[str, Any]) -> None:
         _write_down(job, start, operation["as"], pid, offset, {"minder": parent, "unit": name})
     if operation.get("settle") and not any(other["op"] == "check" for other in job.spec["do"]):
         check.check(job, {"alive": operation["settle"], "log": None, "within": operation["settle"]})
+
+
+def _start(job: Any, operation: Dict[str, Any]) -> Start:
+    if operation["as"] == "before":
+        start = starts.as_before(job.workload, job.capture)
+    elif operation.get("inherit"):
+        start = starts.inheriting(job.workload, job.capture, operation)
+    else:
+        start = starts.new(dict(job.workload, **_asked(operation)), job.capture)
+    return start._replace(environment=dict(start.environment, **_entries(job, operation["as"])))
 
 
 def _in_unit(job: Any, operation: Dict[str, Any]) -> bool:

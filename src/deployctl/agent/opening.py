@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import become, capture, environment, launchers, lock, looks, program, respawn, runs, scope, starts, state, tree, unit
+from . import adopt, become, capture, environment, launchers, lock, looks, program, respawn, runs, scope, starts, state, tree, unit
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -39,12 +39,13 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """{"process", "how", "run", "tree", "respawn", "program", "old_program", "environment", "flags", "faults"} (what is unknown).
+    """What the agent knows of the workload: {"process", "how", "run", "tree", "respawn", "program", "old_program", "environment",
+    "inherited", "flags", "faults"}.
 
     process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
     start it again (respawn.supervisor); both null when it does not run; old_program is what the running process uses, `other` in it says
-    that the new one is another; environment is {"lost", "changed"}, names that a program hears of; flags are what the last launch
-    remembered of them.
+    that the new one is another; environment is {"lost", "changed"}, names that a program hears of; inherited is what adopt.of says where
+    the workload takes it; flags are what the last launch remembered of them; faults are what could not be found out, by its name.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -56,8 +57,12 @@ def facts(session: Any) -> Facts:
     top = session.before
     members = tree.tree([top["pid"]], os.fsencode(session.home.mark)) if top else []
     session.samples = looks.take(members)
-    surroundings = _noting(faults, "environment", lambda: environment.of(session.workload, session.capture))
-    session.program = _noting(faults, "program", lambda: _program(session.workload, surroundings)) if surroundings is not None else None
+    session.program, surroundings = None, None
+    inherited = _noting(faults, "program", lambda: adopt.inherit(session))
+    if "program" not in faults:
+        surroundings = _noting(faults, "environment", lambda: _surroundings(session))
+    if surroundings is not None:
+        session.program = _noting(faults, "program", lambda: _program(session.workload, surroundings, session.capture))
     if session.program is not None:
         _noting(faults, "start", lambda: _rehearse(session))
     _noting(faults, "scope", scope.look)
@@ -73,6 +78,7 @@ def facts(session: Any) -> Facts:
         "program": session.program.as_dict() if session.program else None,
         "old_program": dict(old.as_dict(), other=_other(session, old)) if old else None,
         "environment": environment.compared(session.capture and session.capture["environment"], surroundings or {}),
+        "inherited": inherited,
         "flags": (session.record or {}).get("flags") or {},
         "faults": faults,
     }
@@ -91,7 +97,7 @@ def _process(session: Any) -> tree.Found:
     top, workload, record = found.top, session.workload, session.record
     if top is None:
         return found
-    if found.how == "record" and record and record["directory"] != workload["directory"]:
+    if found.how == "record" and record and workload["directory"] not in ("", record["directory"]):
         raise Refused(
             "'%s' runs in %s; this playbook says %s" % (workload["name"], record["directory"], workload["directory"]),
             where=workload["name"], todo="give the other workload a name of its own",
@@ -106,14 +112,22 @@ def _process(session: Any) -> tree.Found:
     return found
 
 
-def _program(workload: Dict[str, Any], surroundings: Dict[str, str]) -> program.Program:
+def _surroundings(session: Any) -> Dict[str, str]:
+    if session.workload.get("inherit") and session.capture is not None:
+        return environment.without_session(session.capture["environment"])
+    return environment.of(session.workload, session.capture)
+
+
+def _program(workload: Dict[str, Any], surroundings: Dict[str, str], was: Optional[Dict[str, Any]]) -> program.Program:
+    if workload.get("inherit") and was is not None:
+        return program.running(was["argv"], was["environment"], was["directory"], was["exe"])
     return program.find(workload["command"], surroundings, workload["directory"])
 
 
 def _rehearse(session: Any) -> None:
     """Whether the program could be started at all by whom and as what it shall be; the directory may yet be pushed."""
     workload = session.workload
-    if os.path.isdir(workload["directory"]):
+    if os.path.isdir(workload["directory"]) and not workload.get("inherit"):
         become.rehearse(starts.new(dict(workload, log=workload["log"] or os.devnull), session.capture))
 
 

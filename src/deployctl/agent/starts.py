@@ -73,3 +73,12 @@ def as_before(workload: Mapping[str, Any], was: Mapping[str, Any]) -> Start:
         found.path, was["argv"], surroundings, was["directory"], log, user, was["groups"], was["umask"],
         was["nice"], was["limits"], was["oom_score_adj"], asked=False,
     )  # fmt: skip
+
+
+def inheriting(workload: Mapping[str, Any], was: Mapping[str, Any], operation: Mapping[str, Any]) -> Start:
+    """What ran before as it ran, but with the operation's argv and log, its `environment` added and the names in `without` left out."""
+    start = as_before(workload, was)
+    kept = {name: text for name, text in start.environment.items() if name not in operation["without"]}
+    return start._replace(
+        argv=operation["argv"], environment={**kept, **operation["environment"]}, log=os.path.join(start.directory, operation["log"])
+    )

@@ -2,6 +2,6 @@
 
 from deployctl.flags.declare import declare, declared, look_at_all
 from deployctl.flags.flag import Flag, Given, Value
-from deployctl.flags.merge import Shape, environment, merge
+from deployctl.flags.merge import Shape, environment, merge, misspelled
 
-__all__ = ["Flag", "Given", "Shape", "Value", "declare", "declared", "environment", "look_at_all", "merge"]
+__all__ = ["Flag", "Given", "Shape", "Value", "declare", "declared", "environment", "look_at_all", "merge", "misspelled"]

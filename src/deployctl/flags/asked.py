@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from deployctl.errors import RefusedError, WordsError
 from deployctl.flags.changes import same
@@ -19,7 +20,8 @@ class Settled:
     """The command line and environment with the flags of a run.
 
     values are those in force; remembered the texts of those that somebody chose, now or earlier (no defaults); kept came from the last
-    launch; dropped are values of the last launch that are in force no more, although nobody said so.
+    launch; dropped are values of the last launch that are in force no more, although nobody said so; without are the variables that flags
+    take away; newest what the job looks for after the stop (agent/newest.py says its keys), whose marks stand in command and environment.
     """
 
     command: tuple[str, ...]
@@ -28,11 +30,16 @@ class Settled:
     remembered: Texts
     kept: Texts = field(default_factory=dict)
     dropped: Texts = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    newest: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The playbook's command line, and what the words of this run say of its flags. `keep`: flags that are not given are as they were."""
+    """The playbook's command line, and what the words of this run say of its flags. `keep`: flags that are not given are as they were.
+
+    An empty command is one that is not known yet (`command: inherit`): it stays empty.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
@@ -57,7 +64,7 @@ class Asked:
                 raise
             raise RefusedError(f"{error.where}: {error.what}", where="--keep-flags", todo="give the flag anew, or `--unset` it") from error
         dropped = {name: tuple(texts) for name, texts in self._dropped(last, kept, settled)}
-        return Settled(settled.command, settled.environment, settled.values, settled.remembered, kept, dropped)
+        return replace(settled, kept=kept, dropped=dropped)
 
     def _flag(self, name: str) -> Flag:
         return next(flag for flag in self.shape.flags if flag.name == name)
@@ -66,13 +73,16 @@ class Asked:
         """The line with chosen values, with defaults for the others."""
         values: dict[str, Given] = {}
         for flag in self.shape.flags:
-            value = chosen.get(flag.name, flag.default)
+            value = chosen.get(flag.name, flag.mark if flag.newest else flag.default)
             if value is not None and flag.name not in self.unset:
                 values[flag.name] = value
         pairs = [(flag, values.get(flag.name)) for flag in self.shape.flags if flag.name in values or flag.name in self.unset]
         written = {name: tuple(self._flag(name).written(value)) for name, value in chosen.items() if name not in kept}
         remembered = {**kept, **written, **({EXTRA: extra} if extra else {})}
-        return Settled(merge(self.command, pairs, extra, self.shape), environment(self.environment, pairs), values, remembered)
+        command = merge(self.command, pairs, extra, self.shape) if self.command else ()
+        without = tuple(flag.env for flag, given in pairs if flag.env and (given is None or flag.variable(given) is None))
+        newest = tuple(_wanted(flag) for flag in self.shape.flags if flag.newest and values.get(flag.name) == flag.mark)
+        return Settled(command, environment(self.environment, pairs), values, remembered, without=without, newest=newest)
 
     def _kept(self, last: Texts) -> Iterator[tuple[str, tuple[str, ...]]]:
         """What the last launch remembered and this run says nothing of."""
@@ -103,3 +113,7 @@ class Asked:
         except WordsError:
             return True  # it is not even possible any more
         return other.environment != settled.environment or not same(settled.command, other.command, self.shape)
+
+
+def _wanted(flag: Flag) -> dict[str, Any]:
+    return {"mark": flag.mark, "flag": flag.called, "pattern": flag.newest, "complete": list(flag.complete), "default": flag.default}

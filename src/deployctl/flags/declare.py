@@ -12,7 +12,7 @@ from deployctl.flags.flag import NUMBERS, REPEATS, STYLES, TYPES, Flag, Value
 
 KEYS = (
     "type", "help", "min", "max", "choices", "default", "option", "spelling", "also", "off", "repeat", "nargs", "env", "style",
-    "subcommand",
+    "subcommand", "newest", "complete",
 )  # fmt: skip
 OPTION = re.compile(r"-[A-Za-z]|--?[A-Za-z][A-Za-z0-9_.-]*")
 KEYVAL = re.compile(r"(?:\+\+|\+)?[A-Za-z_][A-Za-z0-9_.@:/-]*")  # a key of Hydra's, with what it puts before it
@@ -60,7 +60,7 @@ def _declare(name: str, raw: object) -> Flag:
             raise WordsError(f"'{key}' is no key of flag", todo=suggestion(str(key), KEYS))
     kind = _one_of("type", fields, TYPES)
     flag = Flag(name, kind, written(fields.get("help") or ""), choices=_choices(kind, fields), option=_option(fields))
-    return _with_values(_with_spellings(_with_number(flag, fields), fields), fields)
+    return _with_file(_with_values(_with_spellings(_with_number(flag, fields), fields), fields), fields)
 
 
 def _one_of(key: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> str:
@@ -124,6 +124,17 @@ def _with_spellings(flag: Flag, fields: Mapping[str, Any]) -> Flag:
     return replace(flag, env=env, also=also, style=style, spelling=spelling, off=off, subcommand=subcommand)
 
 
+def _with_file(flag: Flag, fields: Mapping[str, Any]) -> Flag:
+    """The flag with how its value is found after the stop."""
+    newest = written(fields["newest"]) if "newest" in fields else ""
+    complete = tuple(written(word) for word in _list("complete", fields))
+    if newest and (flag.type != "path" or flag.several):
+        raise WordsError("'newest' is for one file", todo="write 'type: path', without 'nargs' and 'repeat'")
+    if complete and not newest:
+        raise WordsError("'complete' checks the files of 'newest'", todo="write both, or remove it")
+    return replace(flag, newest=newest, complete=complete)
+
+
 def _with_values(flag: Flag, fields: Mapping[str, Any]) -> Flag:
     """The flag with bounds and default, each read as a value of its type."""
     bounds: dict[str, float] = {}
@@ -140,9 +151,8 @@ def _with_values(flag: Flag, fields: Mapping[str, Any]) -> Flag:
         return flag
     if not flag.several:
         return replace(flag, default=_inner(flag, "default", default))
-    texts = [written(item) for item in (default if isinstance(default, list) else [default])]
     try:
-        return replace(flag, default=flag.read(texts))
+        return replace(flag, default=flag.read([written(item) for item in (default if isinstance(default, list) else [default])]))
     except WordsError as error:
         raise WordsError(f"default: {error.what}", todo=error.todo) from error
 

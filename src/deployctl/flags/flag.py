@@ -36,7 +36,8 @@ class Flag:
     """A flag of the workload that may be set (docs/flags.md says what each key means).
 
     min, max and default are values as `parse` gives them (a duration in seconds). `spelling` is how the program calls it where that is
-    not `--name`; `option` how deployctl does; `style` and `subcommand` are the workload's where they are None.
+    not `--name`; `option` how deployctl does; `newest` is a pattern of files that the job chooses from; `style` and `subcommand` are the
+    workload's where they are None.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Flag:
     env: str = ""
     style: str | None = None
     subcommand: str | None = None
+    newest: str = ""
+    complete: tuple[str, ...] = ()
 
     @property
     def called(self) -> str:
@@ -65,6 +68,11 @@ class Flag:
     def several(self) -> bool:
         """Whether it takes more than one value."""
         return self.repeat != "once" or bool(self.nargs)
+
+    @property
+    def mark(self) -> str:
+        """What stands for a file until the job has chosen it."""
+        return f"<newest {self.newest}>"
 
     def spelled(self, style: str) -> str:
         """How the workload's program calls it: `--profile-interval`, or `profile-interval` among key=value words."""

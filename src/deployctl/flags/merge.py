@@ -59,6 +59,21 @@ def merge(command: Sequence[str], values: Iterable[Pair], extra: Sequence[str] =
     return (*_front(command[: parts.start], parts, wrapped), *arguments, *behind[end:])
 
 
+def misspelled(flag: Flag, shape: Shape) -> WordsError | None:
+    """What is wrong with how a flag is spelled, in the style that it has among the others of its playbook; None for nothing."""
+    style = shape.style_of(flag)
+    if flag.env:
+        wrapped = flag.name in shape.wrapper_flags
+        return WordsError("a variable is no flag of the wrapper", todo="remove one of the two") if wrapped else None
+    if style == "keyval" and flag.several:
+        return WordsError("a key=value has one value", todo="write a list as its text: '[a,b]'")
+    for word in filter(None, (flag.spelling, *flag.also, flag.off)):
+        if word.startswith("-") != (style == "option"):
+            form = "an option: '--flag'" if style == "option" else "a key: 'flag', '+flag' (or '~flag' to switch it off)"
+            return WordsError(f"'{word}' is not written as the others", todo=f"write {form}, or give the flag a 'style'")
+    return None
+
+
 def environment(base: Mapping[str, str], values: Iterable[Pair]) -> dict[str, str]:
     """The variables with those that flags set, and without those that they take away."""
     texts = {flag.env: None if given is None else flag.variable(given) for flag, given in values if flag.env}
@@ -79,6 +94,8 @@ def _items(pairs: Sequence[Pair], extra: Sequence[str], shape: Shape) -> list[It
     for word in extra:
         name = _name(word, shape)
         place = next((place for place, item in enumerate(items) if _answers(item, name, shape)), None)
+        if any(name in Item(flag).names for flag in shape.flags if flag.name in shape.wrapper_flags):
+            raise WordsError(f"'{word}' is a flag of the wrapper", where="--", todo="give it before the '--', as a declared flag")
         if place is not None:
             before = items[place].raw if place in taken else ()
             taken[place] = 1

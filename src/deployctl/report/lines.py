@@ -62,6 +62,12 @@ def _flags(event: Event) -> Line:
     return Line("flags", first, "note", tuple(more))
 
 
+def _chosen(event: Event) -> Line:
+    passed = tuple(f"passed over: {safe(one['path'])} {safe(one['why'])}" for one in event["passed"])
+    what = f"--{safe(event['flag'])}: {safe(event['path'])}" if event["path"] is not None else f"--{safe(event['flag'])}: no file will do"
+    return Line("chosen", what if event["found"] or event["path"] is None else f"{what} (the default, no file will do)", "plain", passed)
+
+
 def _unchanged(event: Event) -> Line:
     return Line("push", f"nothing to send: {count(event['files'], 'file')} compared with {safe(event['destination'])}, none differs")
 
@@ -210,8 +216,8 @@ def _end(event: Event) -> Line:
 
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
-    "environment": _environment, "unchanged": _unchanged, "sending": _sending, "staged": _staged, "verified": _verified,
-    "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
+    "environment": _environment, "chosen": _chosen, "unchanged": _unchanged, "sending": _sending, "staged": _staged,
+    "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy, "moved": _moved, "started": _started,
     "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,

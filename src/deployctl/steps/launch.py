@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from deployctl.fields import Duration
-from deployctl.steps.base import Opened, Operations, Record, Setting, Step
+from deployctl.steps.base import Opened, Operation, Operations, Record, Setting, Step
 
 
 class Launch(Step):
@@ -38,7 +38,7 @@ class Launch(Step):
     def compile(self, setting: Setting, piece: Any) -> Operations:
         """The launch; what undoes it is the stop of what it started, by the playbook's ladder."""
         workload = setting.workload
-        launch = {
+        launch: Operation = {
             "op": "launch",
             "as": "new",
             "argv": list(workload.command),
@@ -49,5 +49,9 @@ class Launch(Step):
             "settle": self.settle,
         }
         launch |= {"unit": True} if self.as_ == "systemd" else {}
+        if workload.inherit:
+            launch |= {"inherit": True, "without": list(workload.without)}
+        if workload.newest:
+            launch |= {"newest": [dict(wanted) for wanted in workload.newest]}
         stop = {"op": "stop", "who": "launched", "ladder": [item.as_data() for item in setting.ladder]}
         return Operations(do=(launch,), undo=(stop,))
