@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "deployctl"
 FLOORS = {
     "__main__": 11, "cli": 10,
     "report": 9, "fleet": 8, "runner": 7, "plan": 6,
-    "playbook": 5, "playbooks": 5, "workload_model": 5, "inventory": 5, "draft": 5,
+    "playbook": 5, "playbooks": 5, "workload_model": 3, "inventory": 5, "draft": 5,
     "steps": 4,
     "target": 3, "boot": 3,
     "transports": 2, "document": 2, "fields": 2, "flags": 2, "journal": 2, "demo": 2,

@@ -39,13 +39,12 @@ def look(session: Any, request: Dict[str, Any]) -> Facts:
 
 
 def facts(session: Any) -> Facts:
-    """What the agent knows of the workload: {"process", "how", "run", "tree", "respawn", "program", "old_program", "environment",
-    "inherited", "flags", "faults"}.
+    """What the agent knows of the workload: the keys below; what could not be found out stands in faults, by its name.
 
     process is a Seen or null; run is the run that launched it, when deployctl did; tree is what launchers.as_dict says, respawn who would
     start it again (respawn.supervisor); both null when it does not run; old_program is what the running process uses, `other` in it says
     that the new one is another; environment is {"lost", "changed"}, names that a program hears of; inherited is what adopt.of says where
-    the workload takes it; flags are what the last launch remembered of them; faults are what could not be found out, by its name.
+    the workload takes it; flags are what the last launch remembered of them.
     """
     faults: Dict[str, Any] = {}
     session.record = state.read_json(session.home.record)
@@ -57,12 +56,9 @@ def facts(session: Any) -> Facts:
     top = session.before
     members = tree.tree([top["pid"]], os.fsencode(session.home.mark)) if top else []
     session.samples = looks.take(members)
-    session.program, surroundings = None, None
     inherited = _noting(faults, "program", lambda: adopt.inherit(session))
-    if "program" not in faults:
-        surroundings = _noting(faults, "environment", lambda: _surroundings(session))
-    if surroundings is not None:
-        session.program = _noting(faults, "program", lambda: _program(session.workload, surroundings, session.capture))
+    surroundings = _noting(faults, "environment", lambda: _surroundings(session)) if "program" not in faults else None
+    session.program = _noting(faults, "program", lambda: _program(session, surroundings)) if surroundings is not None else None
     if session.program is not None:
         _noting(faults, "start", lambda: _rehearse(session))
     _noting(faults, "scope", scope.look)
@@ -118,7 +114,8 @@ def _surroundings(session: Any) -> Dict[str, str]:
     return environment.of(session.workload, session.capture)
 
 
-def _program(workload: Dict[str, Any], surroundings: Dict[str, str], was: Optional[Dict[str, Any]]) -> program.Program:
+def _program(session: Any, surroundings: Dict[str, str]) -> program.Program:
+    workload, was = session.workload, session.capture
     if workload.get("inherit") and was is not None:
         return program.running(was["argv"], was["environment"], was["directory"], was["exe"])
     return program.find(workload["command"], surroundings, workload["directory"])
