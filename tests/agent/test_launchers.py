@@ -114,6 +114,13 @@ def test_a_process_that_gives_ranks_is_the_agent_and_they_are_its_ranks(start: A
     assert launchers.clock(line) == 7.5
 
 
+def test_ranks_that_match_are_the_workload_of_their_agent(start: Any) -> None:
+    started = agent(start, "0")
+    found = tree.find({"name": "train", "match": {"regex": f"{started.name}.[01]$"}}, None)
+    assert found.top is not None and found.top["pid"] == started.pid
+    assert set(started.pids) < {seen["pid"] for seen in found.members}
+
+
 def test_one_interrupt_goes_to_the_agent_and_every_rank_saves_once(start: Any) -> None:
     started = agent(start, "1")
     job = climb(Job(started), ("INT", 20))

@@ -67,7 +67,7 @@ CASES = (
         script=f"{PYTHON} {' '.join(TORCHRUN)} train.py $@\nexit 0\n",
     ),
     Case(
-        "accelerate-multi", [PYTHON, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--cpu", "train.py"],
+        "accelerate-multi", [PYTHON, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "train.py"],
         ["accelerate", "torch", "gpu"], ranks=2, match="accelerate.commands.launch",
     ),
     Case("torchrun-loader", [PYTHON, *TORCHRUN, "train.py"], ["torch"], more=["loader"], ranks=2, match=ELASTIC),

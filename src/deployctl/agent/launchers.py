@@ -11,12 +11,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from . import match, procfs
 from .procfs import Seen
+from .tree import ELASTIC
 
 WORDS = ("main", "top", "ranks", "group", "hold-agent")
 SINKS = ("tee", "logger", "ts")  # what stands at the end of a pipe and ends with it
 CLOCK = 30.0  # seconds that torchrun's agent gives its ranks, unless it is told otherwise
 CLOCK_NAME, CLOCK_OPTION = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "--shutdown-timeout"
-ELASTIC, RANKS = "TORCHELASTIC_RUN_ID", ("RANK", "LOCAL_RANK")  # what launchers put into the environment of those that they start
+RANKS = ("RANK", "LOCAL_RANK")  # what launchers put into the environment of those that they start
 
 
 class Line(NamedTuple):

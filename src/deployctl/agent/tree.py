@@ -13,6 +13,7 @@ from .faults import Refused
 from .procfs import Glance, Seen
 
 PASSES = 10  # readings of /proc until two agree; a tree that forks faster than that is taken as it was last
+ELASTIC = "TORCHELASTIC_RUN_ID"  # what torchrun's agent puts into the environment of its ranks
 Table = Dict[int, Glance]
 
 
@@ -35,6 +36,7 @@ def find(workload: Dict[str, Any], record: Optional[Dict[str, Any]], mark: Optio
         table = _everyone()
         recorded = _recorded(record, table)
         known = _matching(match.form(workload["match"]), table) | ({recorded} if recorded is not None else set())
+        known |= {agent for agent in (_agent_of(pid, table) for pid in known) if agent is not None}
         tops = {_top(pid, table, known) for pid in known}
         members = _looks(sorted(known, key=lambda pid: (pid not in tops, table[pid].started, pid)), table)
         alive = [seen for seen in members if seen["pid"] in tops]
@@ -102,6 +104,17 @@ def _matches(wanted: Dict[str, Any], glance: Glance) -> bool:
         return _meets(wanted, glance.pid)
     except OSError:
         return False
+
+
+def _agent_of(pid: int, table: Table) -> Optional[int]:
+    """The launcher that gave a process its rank; None for one that is no rank. Several ranks are one workload, that of their launcher."""
+    if not _is_rank(pid):
+        return None
+    return next((above for above in _ancestors(pid, table) if not _is_rank(above)), None)
+
+
+def _is_rank(pid: int) -> bool:
+    return ELASTIC in (procfs.environment(pid) or {})
 
 
 def _meets(wanted: Dict[str, Any], pid: int) -> bool:
