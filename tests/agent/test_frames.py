@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import frames, pyspy, why
+from deployctl.agent import frames, procfs, pyspy, why
 
 from .conftest import SLEEP, asleep, until
 
@@ -39,6 +39,7 @@ def test_the_frames_are_those_of_the_main_thread_the_innermost_first(start: Any)
 
 def test_a_signal_whose_handler_cannot_run_is_known_from_the_interpreter(start: Any) -> None:
     pid = start(COUNTS).pid
+    until(lambda: procfs.usage(pid)["cpu_ticks"] > 0.3 * procfs.TICKS, "the native loop")
     os.kill(pid, signal.SIGINT)
     until(lambda: (frames.within(pid, 10) or NOTHING).tripped)
 

@@ -19,6 +19,13 @@ from .conftest import LEAVES_WORKERS, SLEEP, alive, asleep, until
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch: Any) -> None:
+    """The looks stand as near to each other as a rate allows: no loop of these programs is slow."""
+    monkeypatch.setattr(why, "APART", evidence.APART + 0.01)
+    monkeypatch.setattr(why, "LONGER", 0.0)
+
+
 def look(pid: int, **more: Any) -> Any:
     return why.why(None, dict(more, pid=pid))
 
@@ -171,6 +178,13 @@ def test_a_native_loop_that_goes_on_keeps_the_handler_from_running(start: Any) -
     started = start("import itertools, collections\nprint('READY', flush=True)\ncollections.deque(itertools.repeat(0), 0)\n")
     found = before_and_after(started)
     assert (*said(found), found["next"]) == ("handler-not-run", "native-busy", "signal:TERM")
+
+
+def test_without_a_look_before_the_last_words_of_the_log_tell_the_end_of_the_interpreter(start: Any) -> None:
+    started = start(LEAVES_THREAD)
+    os.kill(started.pid, signal.SIGINT)
+    until(rested(started.pid, "futex"))
+    assert said(look(started.pid, after=["INT"])) == ("exit-blocked", "threads")
 
 
 SWALLOWS_ALL = """import time

@@ -1,4 +1,5 @@
-"""Why a process still runs, or how it went: a verdict of a fixed list with its evidence. It sends no signal and waits for nothing.
+"""Why a process still runs, or how it went: a verdict of a fixed list with its evidence. It sends no signal and waits for nothing but,
+for a Python's frames, half a second at most.
 
 A verdict is {"verdict", "detail", "confidence" ("proven": the kernel states it, "strong", "hint"), "also" (further verdicts that hold),
 "evidence" (lines `name: value`), "unreadable" (names), "next" ("wait", "signal:NAME", "signal-child:PID", "cont", "thaw", "end-tracer",
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence
 
-from . import aftermath, evidence, kernel, taken
+from . import aftermath, evidence, files, kernel, stacks, taken
 from .case import Case, Finding, Verdict, Watched, answer
 from .evidence import APART, Sample
 from .hearing import UNSTOPPABLE, Deaf, deaf
@@ -36,7 +37,10 @@ def verdict(
     main = Watched(None, before, lately or before, now)
     below = [seen for seen in survivors if now["seen"] is not None and seen["pid"] != now["seen"]["pid"]]
     kin = [Watched(None, None, None, taken) for taken in map(evidence.sample, below) if taken["seen"] is not None]
-    return judge(Case(main, tuple(after) or ((signal,) if signal else ()), kin, survivors, exit))
+    sent = tuple(after) or ((signal,) if signal else ())
+    printed = files.printed(before, now) if before and now["seen"] is not None else ""
+    stack = (stacks.look(now) if now["seen"] is not None and sent else None) or {}
+    return judge(Case(main, sent, kin, survivors, exit, printed, stack.get("frames", ()), (), stack.get("tripped")))
 
 
 def judge(case: Case) -> Verdict:

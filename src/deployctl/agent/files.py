@@ -115,6 +115,18 @@ def printed(earlier: Optional[Facts], now: Optional[Facts]) -> str:
     return "".join(parts)
 
 
+def last_words(now: Facts) -> str:
+    """An uncaught interrupt at the end of what a living process has printed, where that is a file: what was before is not known."""
+    pid = now["seen"]["pid"]
+    for file in now["files"]:
+        if file["fd"] in (1, 2):
+            text = _from("/proc/%d/fd/%d" % (pid, file["fd"]), dict(file, size=max(0, file["size"] - SMALL)))
+            last = text.split()[-1:]
+            if last == ["KeyboardInterrupt"]:
+                return last[0]
+    return ""
+
+
 def _from(path: str, file: File) -> str:
     try:
         with open(path, "rb") as stream:

@@ -26,8 +26,8 @@ INTERRUPTED = re.compile(r"^(KeyboardInterrupt|SystemExit)\b", re.MULTILINE)
 def judge(case: Case) -> Finding:
     """The first rule that holds."""
     rules = (
-        waits.output_blocked, progress.progressing, waits.waits_for_child, _framed, _still_to_run, _exit_blocked, _lives_on, _blocked,
-        _reacted,
+        waits.output_blocked, progress.progressing, waits.waits_for_child, _framed, _circle, _still_to_run, _exit_blocked, _lives_on,
+        _blocked, _reacted,
     )  # fmt: skip
     return next((found for found in (rule(case) for rule in rules) if found is not None), None) or unexplained(case)
 
@@ -73,13 +73,20 @@ def _framed(case: Case) -> Optional[Finding]:
     return None
 
 
+def _circle(case: Case) -> Optional[Finding]:
+    """Several threads that hold mutexes for each other; one that waits for its own is in a call that does not end."""
+    found = waits.deadlock_of_owners(case)
+    return found if found and found["detail"] == "threads" else None
+
+
 def _still_to_run(case: Case) -> Optional[Finding]:
     """The interpreter itself says that a signal has come whose handler it has not run."""
     return _not_run(case, "strong") if case.tripped and case.signals else None
 
 
 def _not_run(case: Case, sure: str) -> Finding:
-    kind, does = ("native-busy", "computes") if _busy(case) else ("native-blocked", "is in the same call as before")
+    kind = "native-busy" if _busy(case) else "native-blocked"
+    does = "computes" if kind == "native-busy" else "is in the same call as before"
     return finding(("handler-not-run", kind), sure, case.last_resort(), False, ["the main thread %s" % does])
 
 
@@ -88,7 +95,7 @@ def _not_run(case: Case, sure: str) -> Finding:
 
 def _exit_blocked(case: Case) -> Optional[Finding]:
     """The traceback of an uncaught KeyboardInterrupt was printed, and the main thread has come to a wait elsewhere."""
-    if case.thread is None or case.thread["call"] is None or not case.before or not case.moved():
+    if case.thread is None or case.thread["call"] is None or (case.before and not case.moved()):
         return None
     lock = calls.name(case.thread["call"]) == "futex"
     others = len(case.main.now["threads"]) > 1
@@ -96,7 +103,7 @@ def _exit_blocked(case: Case) -> Optional[Finding]:
     if ended and not case.cycles_now():
         return finding(("exit-blocked", "threads" if lock and others else "exit-hooks"), "strong", _again(case), False)
     works = any(waits.works(case, thread) for thread in case.main.now["threads"][1:])
-    if lock and others and not case.handles() and (works or not waits.all_locked(case)):
+    if case.before and lock and others and not case.handles() and (works or not waits.all_locked(case)):
         return finding(("exit-blocked", "threads"), "hint", _again(case), False, ["the main thread waits for another thread"])
     return None
 

@@ -6,14 +6,13 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, state, tree
+from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, stacks, state, tree
 from .case import Case, Watched
 from .evidence import Sample
 from .faults import Wrong
 from .procfs import Seen
 
 APART, LONGER = 0.6, 0.6  # seconds between the two looks; how much more where the main thread has not moved, to see a slow loop turn
-FRAMES_WITHIN = 0.5  # seconds
 MOST_KIN = 48  # processes of a tree that are looked at closely
 Look = Dict[str, Any]
 
@@ -111,7 +110,7 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
         return dict(since, samples=[evidence.gone(), evidence.gone()], kin=[], time=time.time())
     assert seen is not None
     first = _everyone(seen, mark)
-    stack = _stack(first[remains.key(seen)])
+    stack = stacks.look(first[remains.key(seen)])
     began = time.monotonic()
     time.sleep(APART)
     while sent and time.monotonic() - began < APART + LONGER and _rests(seen, first[remains.key(seen)]):
@@ -119,7 +118,7 @@ def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], se
     second = {one: evidence.sample(sample["seen"]) for one, sample in first.items()}
     pairs = {one: [sample, second[one]] for one, sample in first.items()}
     main = pairs.pop(remains.key(seen))
-    stack = _again(stack, _stack(main[1]))
+    stack = stacks.both(stack, stacks.look(main[1]))
     directories = _directories([main[0], *(pair[0] for pair in pairs.values())])
     kept = {ino for ino, _ in remains.locked()}
     named = files.naming(main[0]["nspid"][-1] if main[0]["nspid"] else seen["pid"], directories)
@@ -159,11 +158,17 @@ def _directories(samples: Sequence[Sample]) -> List[str]:
 
 
 def _seen_signals(look: Look, since: Optional[Look]) -> List[str]:
-    """The signals that are known to have been sent, without anybody's word: those that wait in a queue now."""
+    """The signals that are known to have been sent, without anybody's word: what waits in a queue, what Python has not handled yet
+    where that can be one only, and the interrupt that the log shows.
+    """
     now = look["samples"][-1]["seen"]
-    pending = [name for name in (now or {}).get("pending", []) if name in ("HUP", "INT", "QUIT", "TERM", "KILL")]
-    printed = files.printed(since["samples"][-1], look["samples"][-1]) if since is not None and now else ""
-    return pending or (["INT"] if "\nKeyboardInterrupt" in "\n" + printed else [])
+    if now is None:
+        return []
+    pending = [name for name in now["pending"] if name in ("HUP", "INT", "QUIT", "TERM", "KILL")]
+    printed = files.printed(since["samples"][-1], look["samples"][-1]) if since is not None else ""
+    polite = [name for name in hearing.POLITE if name in now["caught"]]
+    taken = polite if len(polite) == 1 and (look.get("stack") or {}).get("tripped") else []
+    return pending or (["INT"] if "\nKeyboardInterrupt" in "\n" + printed else taken)
 
 
 def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[str]) -> Dict[str, Any]:
@@ -180,7 +185,7 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
     else:
         stack = look["stack"] or {}
     kin = _kin(look, since)
-    printed = files.printed(old[1], now) if old[1] else ""
+    printed = files.printed(old[1], now) if old[1] else files.last_words(now) if signals else ""
     was = (since or {}).get("stack") or {}
     case = Case(
         main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack.get("frames", ())), tuple(was.get("frames", ())),
@@ -192,30 +197,6 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
     )
     rows = [_row(one.now, one.lately) for one in (main, *kin) if one.now["seen"]] or [_row(evidence.sample(seen), None) for seen in alive]
     return dict(found, pid=look["pid"], after=signals, signals=effects, tree=rows, look=look)
-
-
-def _stack(taken: Sample) -> Optional[Dict[str, Any]]:
-    """{"frames", "goes_on", "tripped"} of a Python's main thread; None for another program, and where a look could hang."""
-    thread = evidence.main_thread(taken)
-    if thread is None or thread["state"] not in ("R", "S") or evidence.interpreter(taken) != "python":
-        return None
-    if calls.channel(thread["wchan"]) in ("fuse", "nfs"):
-        return None
-    from . import frames, pyspy
-
-    found = frames.within(taken["seen"]["pid"], FRAMES_WITHIN)
-    named = pyspy.stack(taken)
-    if found is None:
-        return {"frames": named, "goes_on": None, "tripped": None} if named else None
-    return {"frames": named or found.frames, "goes_on": found.goes_on, "tripped": found.tripped}
-
-
-def _again(old: Optional[Dict[str, Any]], new: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The newer look at the frames. A handler that is still to run in both has not run; in one of them it was about to."""
-    if not old or not new:
-        return new
-    runs = bool(new["goes_on"] or old["goes_on"] or old["tripped"] is False)
-    return dict(new, tripped=False if runs else new["tripped"])
 
 
 def _kin(look: Look, since: Optional[Look]) -> List[Watched]:
