@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import evidence, procfs, why
+from deployctl.agent import evidence, procfs, state, why
 
 from .conftest import LEAVES_WORKERS, SLEEP, alive, asleep, until
 
@@ -70,6 +70,28 @@ def test_a_process_that_nobody_signalled_is_running_and_says_what_it_would_hear(
 def test_what_would_not_be_heard_is_said_before_anything_is_sent(start: Any) -> None:
     found = look(start("import signal\nsignal.signal(2, signal.SIG_IGN)\n" + SLEEP).pid)
     assert (found["verdict"], found["also"], found["next"]) == ("running", ["signal-ignored"], "signal:TERM")
+
+
+def record(tmp_path: Any, pid: int, *events: Any) -> Any:
+    """A state directory in which a run has left these events about a process that it launched."""
+    home = state.Home(str(tmp_path), "train")
+    home.make()
+    state.write_json(home.record, dict(procfs.look(pid)))
+    file = state.EventFile(home.events("20261129-120000-abcd"), "20261129-120000-abcd", "here")
+    for what, fields in events:
+        file.say("cutover", what, **fields)
+    return {"workload": {"name": "train"}, "state": str(tmp_path)}
+
+
+def test_after_a_stop_the_signals_and_what_it_found_are_those_of_its_record(start: Any, tmp_path: Any) -> None:
+    pid = asleep(start(SLEEP.replace("time.sleep(600)", "while True: time.sleep(0.1)")).pid)["pid"]
+    found = {"verdict": "exit-blocked", "detail": "threads", "confidence": "strong", "next": "signal:INT", "kill_useless": False}
+    told = dict(found, evidence=[], pids=[pid], taken=["INT"])
+    request = record(tmp_path, pid, ("rung", {"signal": "INT", "wait": 1, "index": 0, "pids": [pid]}), ("not-stopped", told))
+    answer = why.why(None, request)
+    assert (answer["after"], answer["pid"]) == (["INT"], pid)
+    assert (*said(answer), answer["confidence"]) == ("exit-blocked", "threads", "strong")
+    assert answer["also"] == ["signal-swallowed"]
 
 
 def test_a_look_changes_nothing(start: Any) -> None:
@@ -350,3 +372,22 @@ def test_nothing_under_that_number_and_no_earlier_look_is_a_guess() -> None:
         process.wait()
     found = look(process.pid)
     assert (found["verdict"], found["confidence"], found["look"]) == ("stopped", "hint", None)
+
+
+@NEEDS_ROOT
+def test_a_process_that_proc_hides_from_us_is_not_taken_for_gone(start: Any) -> None:
+    pid = start(SLEEP).pid
+    code = f"""from deployctl.agent import why
+import os
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+answer = why.why(None, {{"pid": {pid}}})
+print(answer["verdict"], answer["detail"])
+"""
+    path = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(procfs.__file__))))
+    inner = f'mount -t proc -o hidepid=2 proc /proc && exec {sys.executable} -c "$CODE"'
+    argv = ["unshare", "--mount", "sh", "-c", inner]
+    environment = dict(os.environ, PYTHONPATH=path, CODE=code)
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=60, env=environment, check=True)
+    assert done.stdout.split() == ["no-permission", "hidden"]

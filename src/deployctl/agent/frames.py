@@ -20,6 +20,8 @@ from . import symbols
 
 READS, PAUSE = 12, 0.004  # how often, and how far apart (seconds), the innermost frame is read to see whether it goes on
 TRIES = 4
+MOST_OPEN = 4096  # descriptors
+SIGNALS = 32  # those that a program may get; the real-time ones are left out
 DEEPEST, MOST_THREADS, LONGEST = 64, 512, 400
 COOKIE = b"xdebugpy"
 _VERSION = re.compile(r"python(3\.\d+)")
@@ -40,7 +42,7 @@ class Layout(NamedTuple):
     text: int  # in a string: its characters
     following: int = 0  # in an interpreter: the one before
     tripped: int = 0  # in the runtime: a signal has come whose handler has not run
-    certain: bool = True  # a zero there means that it has: that place may move between releases of one version
+    handlers: int = 0  # in the runtime: the table of handlers, right before that word; 0: it lies elsewhere
 
 
 _OLD = Layout(32, 8, 8, (24,), 24, 32, 104, 104, 112, 48, tripped=344)
@@ -49,7 +51,7 @@ LAYOUTS: Dict[str, Layout] = {
     "3.9": _OLD,
     "3.10": _OLD._replace(instruction=96),
     "3.11": Layout(40, 16, 8, (56, 8), 48, 32, 56, 112, 120, 48, tripped=352),
-    "3.12": Layout(40, 72, 8, (56, 0), 8, 0, 56, 112, 120, 40, tripped=1512, certain=False),
+    "3.12": Layout(40, 72, 8, (56, 0), 8, 0, 56, 112, 120, 40, tripped=1512, handlers=464),
 }
 TOLD = 0x030D  # the version whose own table is understood: places of its words, eight bytes each
 
@@ -68,6 +70,8 @@ def within(pid: int, seconds: float) -> Optional[Stack]:
     child = os.fork()
     if not child:
         try:
+            os.closerange(3, writing)  # what is left behind must not keep a lock of ours
+            os.closerange(writing + 1, MOST_OPEN)
             found = read(pid)
             os.write(writing, json.dumps(found).encode("ascii") if found else b"null")
         finally:
@@ -155,7 +159,7 @@ def _told(memory: Memory, runtime: int) -> Optional[Layout]:
         return None
     thread, frame, code = words[19:28], words[28:34], words[34:44]
     return Layout(
-        words[5], words[9], thread[2], (thread[4],), frame[1], frame[2], frame[3], code[1], code[2], words[70], words[8], 2128, False
+        words[5], words[9], thread[2], (thread[4],), frame[1], frame[2], frame[3], code[1], code[2], words[70], words[8], 2128, 1080
     )
 
 
@@ -183,7 +187,16 @@ def _stack(memory: Memory, runtime: int, layout: Layout) -> Stack:
 
 def _tripped(memory: Memory, runtime: int, layout: Layout) -> Optional[bool]:
     number = struct.unpack("<i", memory.raw(runtime + layout.tripped, 4))[0]
-    return True if number == 1 else False if number == 0 and layout.certain else None
+    return bool(number) if number in (0, 1) and (not layout.handlers or _is_table(memory, runtime + layout.handlers)) else None
+
+
+def _is_table(memory: Memory, address: int) -> bool:
+    """Whether the table of handlers is there: this place may move between the releases of a version. Most signals have one handler."""
+    rows = [struct.unpack("<iiQ", memory.raw(address + 16 * number, 16)) for number in range(1, SIGNALS)]
+    functions = [row[2] for row in rows]
+    return (
+        all(row[0] in (0, 1) for row in rows) and max(functions.count(function) for function in functions) > SIGNALS // 2 and any(functions)
+    )
 
 
 def _frame(memory: Memory, thread: int, layout: Layout) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import List, Optional
 
-from . import calls, hearing, progress, waits
+from . import calls, evidence, hearing, progress, waits
 from .case import Case, Finding, finding
 
 BOTTOMS = ("<module>", "_run_module_as_main")  # where the frames of a program that runs begin
@@ -81,11 +81,16 @@ def _circle(case: Case) -> Optional[Finding]:
 
 def _still_to_run(case: Case) -> Optional[Finding]:
     """The interpreter itself says that a signal has come whose handler it has not run."""
-    return _not_run(case, "strong") if case.tripped and case.signals else None
+    if not case.tripped or not case.signals:
+        return None
+    old = evidence.main_thread(case.before)
+    elsewhere = case.moved() or (old is not None and _busy(case) and old["state"] != "R")  # the flag may outlive a handler in C
+    return None if elsewhere else _not_run(case, "strong")
 
 
 def _not_run(case: Case, sure: str) -> Finding:
-    kind, does = ("native-busy", "computes") if _busy(case) else ("native-blocked", "is in the same call as before")
+    kind = "native-busy" if _busy(case) else "native-blocked"
+    does = "computes" if kind == "native-busy" else "is in the same call as before"
     return finding(("handler-not-run", kind), sure, case.last_resort(), False, ["the main thread %s" % does])
 
 
@@ -122,7 +127,7 @@ def _lives_on(case: Case) -> Optional[Finding]:
         return None
     said = case.printed.strip()
     stops, goes_on = bool(STOPS.search(GOES_ON.sub("", said))), bool(GOES_ON.search(said))
-    if busy and case.interpreter and case.tripped is None and not _has_written_since(case):
+    if busy and case.interpreter and case.tripped is not False and not _has_written_since(case):
         return _not_run(case, "strong" if case.by_default() and not case.cycles() else "hint")
     if case.handles() and not busy:
         return finding(("shutdown-pending", "handler"), "hint", "wait", False, ["the stack is deeper than before: a handler runs"])

@@ -55,7 +55,10 @@ def wrapper(case: Case) -> Optional[Finding]:
 
 
 def _in_wait(case: Case) -> bool:
-    return case.thread is not None and calls.family(case.thread) in calls.CHILD and bool(case.kin)
+    if case.thread is None or not case.kin:
+        return False
+    shell = match.is_shell(case.seen["argv"], case.seen["comm"])  # whose `wait` sleeps until a signal comes
+    return calls.family(case.thread) in calls.CHILD or (shell and calls.family(case.thread) == "rt_sigsuspend")
 
 
 def awaited(case: Case, sure: str) -> Optional[Finding]:

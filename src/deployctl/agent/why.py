@@ -25,8 +25,8 @@ def why(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """
     since: Optional[Look] = request.get("since")
     subject = _subject(request, since)
-    if subject.seen is None and since is None:
-        return _absent(subject)
+    if subject.seen is None and (since is None or procfs.hidden(since["pid"])):
+        return _absent(subject, since)
     look = _look(subject.seen, since, subject.mark, bool(request.get("after")))
     signals = request.get("after") or subject.signals or _seen_signals(look, since)
     return _answer(subject, look, since, list(signals))
@@ -41,6 +41,7 @@ class Subject:
         self.signals: List[str] = []
         self.exit: Optional[Dict[str, Any]] = None
         self.missing = "no such process"
+        self.said: Optional[Dict[str, Any]] = None  # what the last stop has found, with looks of its own from before its signals
 
 
 def _subject(request: Dict[str, Any], since: Optional[Look]) -> Subject:
@@ -74,33 +75,34 @@ def _recorded(workload: Dict[str, Any], base: str) -> Subject:
         subject.exit = exit_
     pid = subject.seen["pid"] if subject.seen else record["pid"] if record else None
     after = subject.seen["since"] if subject.seen else 0.0
-    subject.signals = _sent(home, pid, after) if pid else []
+    subject.signals, subject.said = _sent(home, pid, after) if pid else ([], None)
     return subject
 
 
-def _sent(home: state.Home, pid: int, after: float) -> List[str]:
-    """The signals that the newest run sent to that process."""
+def _sent(home: state.Home, pid: int, after: float) -> Tuple[List[str], Optional[Dict[str, Any]]]:
+    """The signals that the newest run with a stop sent to that process, and what it found in the end if that did not end it."""
     from . import runs  # which brings the whole job along
 
     for run in reversed(state.runs(home)):
-        rungs = [event for event in runs.events_of(home, run) if event["what"] == "rung"]
+        told = [event for event in runs.events_of(home, run) if event["what"] in ("rung", "not-stopped") and pid in event["pids"]]
+        rungs = [event["signal"] for event in told if event["what"] == "rung" and event["t"] >= after]
         if rungs:
-            return [event["signal"] for event in rungs if pid in event["pids"] and event["t"] >= after]
-    return []
+            return rungs, told[-1] if told[-1]["what"] == "not-stopped" else None
+    return [], None
 
 
-def _absent(subject: Subject) -> Dict[str, Any]:
-    """Nothing of it runs, and nothing is known of how it was."""
+def _absent(subject: Subject, since: Optional[Look]) -> Dict[str, Any]:
+    """Nothing of it runs, and nothing is known of how it was; or it is there, and /proc does not show it to us."""
+    pid = subject.named if since is None else since["pid"]
     alive = tree.tree([], subject.mark) if subject.mark else []
     case = Case(Watched(None, None, None, evidence.gone()), tuple(subject.signals), (), alive, subject.exit)
-    if subject.named is not None and procfs.hidden(subject.named):
-        found = dict(diagnose.judge(case), verdict="no-permission", detail="hidden", kill_useless=True)
+    found = diagnose.judge(case)
+    if pid is not None and procfs.hidden(pid):
+        lines = ["pid %d: it is there, and /proc does not show it to us (hidepid)" % pid, "unreadable: all of /proc/%d" % pid]
+        found.update(verdict="no-permission", detail="hidden", confidence="proven", next="none", kill_useless=True, evidence=lines)
     else:
-        found = diagnose.judge(case)
-    found["evidence"] = list(dict.fromkeys([subject.missing, *found["evidence"]]))
-    return dict(
-        found, pid=subject.named, after=subject.signals, signals={}, tree=[_row(evidence.sample(seen), None) for seen in alive], look=None
-    )
+        found["evidence"] = list(dict.fromkeys([subject.missing, *found["evidence"]]))
+    return dict(found, pid=pid, after=subject.signals, signals={}, tree=[_row(evidence.sample(seen), None) for seen in alive], look=since)
 
 
 def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], sent: bool) -> Look:
@@ -191,10 +193,13 @@ def _answer(subject: Subject, look: Look, since: Optional[Look], signals: List[s
         main, tuple(signals), kin, alive, subject.exit, printed, tuple(stack.get("frames", ())), tuple(was.get("frames", ())),
         stack.get("tripped"), left,
     )  # fmt: skip
-    found = _stale_name(subject, look, diagnose.judge(case))
+    found = _stale_name(subject, look, _with_record(subject, since, diagnose.judge(case)))
     effects = (
         hearing.effects(now["seen"], (now["cgroup"] or {}).get("frozen"), bool(now["flags"] & evidence.EXITING)) if now["seen"] else {}
     )
+    if found["verdict"] == "uninterruptible":
+        effects = {name: {"heard": False, "does": "kernel"} for name in effects}
+        effects["KILL"] = {"heard": True, "does": "end"} if found["kill_useless"] is False else effects["KILL"]
     rows = [_row(one.now, one.lately) for one in (main, *kin) if one.now["seen"]] or [_row(evidence.sample(seen), None) for seen in alive]
     return dict(found, pid=look["pid"], after=signals, signals=effects, tree=rows, look=look)
 
@@ -207,6 +212,17 @@ def _kin(look: Look, since: Optional[Look]) -> List[Watched]:
             old = olds.get(remains.key(now["seen"]), [None, None])
             found.append(Watched(old[0], old[1], lately, now))
     return found
+
+
+def _with_record(subject: Subject, since: Optional[Look], found: Dict[str, Any]) -> Dict[str, Any]:
+    """What the last stop has found counts where this look, which has none from before, can only guess."""
+    said = subject.said
+    if said is None or since is not None or found["confidence"] != "hint" or said.get("confidence") in (None, "hint"):
+        return found
+    kept = {name: said[name] for name in ("verdict", "detail", "confidence", "next", "kill_useless") if name in said}
+    also = [word for word in (found["verdict"], *found["also"]) if word != said["verdict"]]
+    line = "the stop of run %s, after %s: %s" % (said.get("run"), " ".join(subject.signals), said["verdict"])
+    return dict(found, also=also, evidence=[line, *(said.get("evidence") or []), *found["evidence"]], **kept)
 
 
 def _stale_name(subject: Subject, look: Look, found: Dict[str, Any]) -> Dict[str, Any]:

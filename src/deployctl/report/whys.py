@@ -9,9 +9,10 @@ from deployctl.report.text import command, safe
 from deployctl.values import show_size
 
 DOES = {
-    "handler": "has a handler", "end": "ends it at once; nothing of its own is run", "ignored": "is ignored", "blocked": "is blocked",
+    "handler": "has a handler", "end": "ends it at once (nothing of its own is run)", "ignored": "is ignored", "blocked": "is blocked",
     "refused": "is refused: another user's process", "pid1": "is dropped: it is the first process of its container",
     "dead": "comes too late: it is dead", "dying": "comes too late: it is dying", "queued": "waits until it goes on",
+    "kernel": "may not reach it inside the kernel",
 }  # fmt: skip
 NEXT = {
     "wait": "wait", "cont": "let it go on with `kill -CONT {pid}`", "thaw": "thaw it", "end-tracer": "end the tracer",
@@ -43,7 +44,8 @@ def _next(answer: dict[str, Any]) -> str:
     if kind == "signal":
         return f"{'; to end it' if answer['verdict'] == 'running' else ''} (`kill -{safe(name)} {answer['pid']}`)"
     if kind == "signal-child":
-        return f" (its pid is {safe(name)})"
+        deaf = any(str(row["pid"]) == name and "INT" in row["ignored"] for row in answer["tree"])
+        return f" (`kill -{'TERM' if deaf else 'INT'} {safe(name)}`)"
     shown = NEXT.get(kind, "").format(pid=answer["pid"])
     return f" ({shown})" if shown and kind == "cont" else ""
 
