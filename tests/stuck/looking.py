@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,20 +40,24 @@ class Look:
         return f"{self.verdict}/{self.detail}" if self.detail else self.verdict
 
 
-def why(pid: int, place: str, inside: int, scratch: Path, since: Path | None = None, sent: list[str] | None = None) -> Look:
-    """A look at the process. place: "here", "inside" (of the pid namespace of `inside`), "weak" (root that may not signal), "nobody".
-
-    Raises AssertionError when the answer is not what the contract says of every answer.
+def why(pid: int, place: str, inside: int, scratch: Path, since: Path | None = None, sent: Sequence[str] = ()) -> Look:
+    """A look at a process of this machine. place: "here", "inside" (of the pid namespace of `inside`), "weak" (root that may not signal),
+    "nobody". Raises AssertionError when the answer is not what the contract says of every answer.
     """
-    argv = [sys.executable, "-m", "deployctl", "why", "--local", "--pid", str(pid), "--json"]
-    argv += ["--since", str(since)] if since else []
-    argv += ["--after", ",".join(sent)] if sent else []
     before = {"here": [], "inside": ["nsenter", "-t", str(inside), "-p", "-m", "--"], "weak": WEAK, "nobody": NOBODY}[place]
+    return ask(["--local", "--pid", str(pid)], scratch, since, sent, before)
+
+
+def ask(words: list[str], scratch: Path, since: Path | None, sent: Sequence[str], before: Sequence[str] = (), **environment: str) -> Look:
+    """Runs `deployctl why` with these words, behind the words `before`."""
+    argv = [*before, sys.executable, "-m", "deployctl", "why", *words, "--json"]
+    argv += ["--since", str(since)] if since else []
+    argv += ["--after", ",".join(sent)] if since and sent else []
     tree = os.pathsep.join(os.path.abspath(path) for path in os.environ.get("PYTHONPATH", str(ROOT / "src")).split(os.pathsep))
-    environment = {**os.environ, "PYTHONPATH": tree, "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state")}
+    environment = {**os.environ, "PYTHONPATH": tree, "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state"), **environment}
     began = time.monotonic()
     process = subprocess.Popen(
-        [*before, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=scratch
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=scratch
     )
     try:
         out, err = process.communicate(timeout=4 * family.PATIENCE)

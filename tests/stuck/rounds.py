@@ -80,7 +80,7 @@ class Round:
 
     def look(self, since: Path | None = None) -> Look:
         header = self.header
-        return looking.why(self.pid, header.look, self.names.get("inside", 0), self.scratch, since, header.send if since else None)
+        return looking.why(self.pid, header.look, self.names.get("inside", 0), self.scratch, since, header.send)
 
     def signal(self) -> None:
         """Sends what the header names, and waits for what comes of it."""
@@ -181,18 +181,22 @@ def _looks(round_: Round, row: Row) -> None:
     before = round_.look()
     if header.rest and family.state(round_.outer) not in header.rest:
         row.wrong.append(f"the look changed its state to {family.state(round_.outer)}")
-    if not any(said.fits(before.verdict, before.detail) for said in header.before):
-        row.wrong.append(f"before: {before}")
+    row.wrong += early(header, before)
     kept = round_.scratch / "before.json"
     kept.write_text(json.dumps(before.answer))
     round_.signal()
     after = round_.look(kept)
     row.given, row.confidence, row.seconds = str(after), str(after.answer["confidence"]), max(before.seconds, after.seconds)
-    row.wrong += _faults(header, after, round_.names)
+    row.wrong += faults(header, after, round_.names)
     row.evidence = [str(line) for line in after.answer["evidence"]]
 
 
-def _faults(header: Header, after: Look, names: dict[str, int]) -> list[str]:
+def early(header: Header, before: Look) -> list[str]:
+    """What of the look before is not as the header says."""
+    return [] if any(said.fits(before.verdict, before.detail) for said in header.before) else [f"before: {before}"]
+
+
+def faults(header: Header, after: Look, names: dict[str, int]) -> list[str]:
     """What of the look after is not as the header says."""
     wrong = [] if any(said.fits(after.verdict, after.detail) for said in header.after + header.fair) else [f"after: {after}"]
     helps = [_with_pid(word, names) for word in header.next]
