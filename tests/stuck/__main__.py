@@ -15,7 +15,7 @@ from tests.stuck import family, rounds
 from tests.stuck import header as headers
 from tests.stuck.header import Header
 from tests.stuck.looking import ROOT
-from tests.stuck.rounds import Row
+from tests.stuck.rounds import How, Row
 
 LONGEST = 240.0  # seconds of one program: all its deadlines together
 
@@ -25,33 +25,34 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="NAME,…", help="programs, by a part of their names, or verdicts")
     parser.add_argument("--jobs", type=int, default=4, help="how many at a time")
     parser.add_argument("--bare", action="store_true", help="without `why`: only whether each program does what its header says")
+    parser.add_argument("--piped", action="store_true", help="what the programs print goes into a pipe, where `why` cannot read it")
     parser.add_argument("--one", metavar="NAME", help="this one, in this process; prints its row as JSON")
     parser.add_argument("--programs", type=Path, default=headers.PROGRAMS, metavar="DIR", help="where the programs are, if not here")
     parser.add_argument("--patience", type=float, default=family.PATIENCE, help="seconds for each thing that must come")
     words = parser.parse_args()
     everything = headers.everything(words.programs)
+    how = How(words.bare, words.piped, words.patience)
     if words.one:
-        return one(next(header for header in everything if header.name == words.one), words.bare, words.patience)
+        return one(next(header for header in everything if header.name == words.one), how)
     chosen = [header for header in everything if _chosen(header, words.only)]
-    return table(chosen, words.jobs, words.bare)
+    return table(chosen, words.jobs, how)
 
 
 def _chosen(header: Header, only: str) -> bool:
     return not only or any(word in header.name or word == header.after[0].verdict for word in only.split(","))
 
 
-def one(header: Header, bare: bool, patience: float) -> int:
+def one(header: Header, how: How) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))  # so that everything is ended and unmounted
-    row = rounds.play(header, bare, patience)
+    row = rounds.play(header, how)
     print(json.dumps(dataclasses.asdict(row)))
     return 1 if row.wrong else 0
 
 
-def apart(header: Header, bare: bool = False, patience: float = family.PATIENCE) -> Row:
+def apart(header: Header, how: How) -> Row:
     """The round in a process of its own, which adopts whatever the program leaves."""
-    argv = [sys.executable, "-m", "tests.stuck", "--one", header.name, "--programs", str(header.path.parent)]
-    argv += ["--patience", str(patience), *(["--bare"] if bare else [])]
+    argv = [sys.executable, "-m", "tests.stuck", "--one", header.name, "--programs", str(header.path.parent), *how.words()]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT)
     try:
         out = process.communicate(timeout=LONGEST)[0]
@@ -64,12 +65,12 @@ def apart(header: Header, bare: bool = False, patience: float = family.PATIENCE)
     return Row(**json.loads(out.splitlines()[-1]))
 
 
-def table(chosen: list[Header], jobs: int, bare: bool) -> int:
+def table(chosen: list[Header], jobs: int, how: How) -> int:
     """Prints a line a program in the order of the verdicts; 1 when one is wrong."""
     here = [header for header in chosen if not headers.missing(header)]
     print(f"{'program':<28} {'expected':<36} {'given':<36} {'confidence':<11} {'s':>5}")
     with ThreadPoolExecutor(jobs) as pool:
-        rows = [row for row in pool.map(lambda header: apart(header, bare), here) if _printed(row)]
+        rows = [row for row in pool.map(lambda header: apart(header, how), here) if _printed(row)]
     for header in chosen:
         if header not in here:
             print(f"{header.name:<28} left out: needs {', '.join(headers.missing(header))}")

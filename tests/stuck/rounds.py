@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,11 +35,24 @@ class Row:
     evidence: list[str] = field(default_factory=list)  # of the last look
 
 
+@dataclass(frozen=True)
+class How:
+    """How rounds are played."""
+
+    bare: bool = False  # without the looks, to see whether the program does what its header says
+    piped: bool = False  # the program's output goes into a pipe, so that `why` cannot read what was printed
+    patience: float = family.PATIENCE  # seconds for each thing that must come
+
+    def words(self) -> list[str]:
+        """The same as words for the driver."""
+        return [*(["--bare"] if self.bare else []), *(["--piped"] if self.piped else []), "--patience", str(self.patience)]
+
+
 class Round:
     """A program under way, and what it says: lines `WORD …` on its stdout. docs/stuck.md has the words."""
 
-    def __init__(self, header: Header, patience: float) -> None:
-        self.header, self.patience = header, patience
+    def __init__(self, header: Header, how: How) -> None:
+        self.header, self.patience, self.piped = header, how.patience, how.piped
         self.scratch = Path(tempfile.mkdtemp(prefix="stuck-"))
         self.scratch.chmod(0o755)
         self.log = self.scratch / "said"
@@ -50,11 +64,15 @@ class Round:
         path = str(self.header.path)
         argv = {".py": [sys.executable, path], ".pl": ["perl", path], ".sh": ["sh", path]}[self.header.path.suffix]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
-        with self.log.open("ab") as log:
+        with self.log.open("ab", buffering=0) as log:
+            read, write = os.pipe() if self.piped else (None, os.dup(log.fileno()))
             self.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.scratch, start_new_session=True,
+                argv, stdin=subprocess.DEVNULL, stdout=write, stderr=write, env=environment, cwd=self.scratch, start_new_session=True,
                 preexec_fn=family.defaults,
             )  # fmt: skip
+            os.close(write)
+        if read is not None:
+            threading.Thread(target=_copy, args=(read, self.log), daemon=True).start()
         self.until(lambda: self.said("ready") or self._broke_off(), "ready")
         self.pid = int(self.said("ready")[0][0])
         self.names = {words[0]: int(words[1]) for words in self.said("name")}
@@ -118,6 +136,8 @@ class Round:
                 self._undo()
             else:
                 family.send(self.names[whom] if whom else self.outer, signal.Signals[f"SIG{word}"])
+            if whom and word == "KILL":  # a tracer that is not quite dead eats the next signal
+                self.until(lambda whom=whom: family.state(self.names[whom]) in ("gone", "Z"), f"the end of the {whom}")
         self.until(lambda: family.state(self.outer) in ("gone", "Z") or family.started(self.outer) != born, f"the cure {self.header.cure}")
 
     def _undo(self) -> None:
@@ -139,6 +159,13 @@ class Round:
         return left
 
 
+def _copy(read: int, log: Path) -> None:
+    """As a logger at the end of a pipe does."""
+    with log.open("ab", buffering=0) as out:
+        while piece := os.read(read, 1 << 16):
+            out.write(piece)
+
+
 def _removed(path: Path) -> bool:
     """A control group is busy for a moment after the end of its last process."""
     try:
@@ -156,21 +183,21 @@ def _rmdir(path: Path) -> bool:
     return True
 
 
-def play(header: Header, bare: bool = False, patience: float = family.PATIENCE) -> Row:
-    """The whole round. bare: without the looks, to see whether the program does what its header says."""
+def play(header: Header, how: How) -> Row:
+    """The whole round."""
     row = Row(header.name, " ".join(str(said) for said in header.after))
     family.adopt()
-    round_ = Round(header, patience)
+    round_ = Round(header, how)
     try:
         round_.start()
-        if bare:
+        if how.bare:
             round_.signal()
         else:
             _looks(round_, row)
         round_.cure()
     except Exception as error:
         said = round_.log.read_text(errors="replace")[-200:] if round_.log.exists() else ""
-        row.wrong.append(f"{type(error).__name__}: {error} {said if bare else ''}".strip())
+        row.wrong.append(f"{type(error).__name__}: {error} {said if how.bare else ''}".strip())
     finally:
         row.wrong += [f"left behind: {what}" for what in round_.clean()]
     return row

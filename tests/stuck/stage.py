@@ -10,12 +10,12 @@ import json
 import sys
 
 from tests.stuck import family, header
-from tests.stuck.rounds import Round
+from tests.stuck.rounds import How, Round
 
 
 def main(name: str) -> None:
     family.adopt()
-    round_ = Round(header.read(header.PROGRAMS / name), family.PATIENCE)
+    round_ = Round(header.read(header.PROGRAMS / name), How())
     try:
         round_.start()
         print("ready", round_.pid, json.dumps(round_.names), flush=True)

@@ -16,6 +16,7 @@ from deployctl.verdicts import VERDICTS
 from tests.stuck import family, header
 from tests.stuck.__main__ import apart
 from tests.stuck.header import Header
+from tests.stuck.rounds import How
 
 EVERYTHING = header.everything()
 
@@ -25,7 +26,7 @@ def test_a_program_gets_into_its_state_and_its_cure_ends_it(program: Header) -> 
     lacking = header.missing(program)
     if lacking:
         pytest.skip(f"needs {', '.join(lacking)}")
-    assert apart(program, bare=True).wrong == []
+    assert apart(program, How(bare=True)).wrong == []
 
 
 def test_each_verdict_of_the_contract_is_brought_about_by_two_programs() -> None:
@@ -45,7 +46,7 @@ def falsified(program: str, line: str, tmp_path: Path) -> Path:
 def test_a_cure_that_does_not_end_the_process_is_told(tmp_path: Path) -> None:
     place = falsified("in-background.sh", "# cure: INT", tmp_path)
     (program,) = header.everything(place)
-    assert "the cure ['INT']" in str(apart(program, bare=True, patience=2.0).wrong)
+    assert "the cure ['INT']" in str(apart(program, How(bare=True, patience=2.0)).wrong)
 
 
 @pytest.mark.skipif(not header.HERE["freezer"](), reason="needs freezer")

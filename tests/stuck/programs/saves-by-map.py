@@ -4,6 +4,7 @@
 # until: says saving
 # after: shutdown-progressing
 # next: wait
+# fair: shutdown-pending
 # useless: false
 # cure: KILL
 import mmap
