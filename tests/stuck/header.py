@@ -14,7 +14,7 @@ VERDICTS = (
     "shutdown-progressing", "shutdown-pending", "waiting-for-child", "wrapper-not-forwarding", "children-survive", "respawned",
     "output-blocked", "resource-held", "unexplained",
 )  # fmt: skip
-KEYS = ("state", "before", "send", "until", "after", "fair", "next", "useless", "cure", "look", "needs", "rest")
+KEYS = ("state", "before", "send", "until", "after", "fair", "next", "useless", "cure", "look", "needs", "rest", "known")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Header:
     look: str = "here"
     needs: list[str] = field(default_factory=list)
     rest: str = ""
+    known: str = ""
 
     @property
     def name(self) -> str:
@@ -68,7 +69,7 @@ def read(path: Path) -> Header:
         raise ValueError(f"{path.name}: state, after and cure are needed")
     lists = {key: words[key].split() for key in ("send", "next", "needs", "until") if key in words}
     verdicts = {key: _said(path, words[key]) for key in ("before", "after", "fair") if key in words}
-    plain = {key: words[key] for key in ("state", "useless", "look", "rest") if key in words}
+    plain = {key: words[key] for key in ("state", "useless", "look", "rest", "known") if key in words}
     cure = [act.strip() for act in words["cure"].split(",")]
     return Header(path=path, cure=cure, **lists, **verdicts, **plain)  # type: ignore[arg-type]
 

@@ -12,16 +12,20 @@ import time
 
 import _group
 
-SHARERS = 24
+SHARERS = 8
 group = _group.make("cpu")
 print("undo", group + "/cpu.cfs_quota_us", "-1")
+_group.put(group, "cpu.cfs_period_us", 1000000)
+_group.put(group, "cpu.cfs_quota_us", 1000)
 for _ in range(SHARERS):
     if not os.fork():
+        os.nice(-20)
         _group.put(group, "cgroup.procs", os.getpid())
         while True:
             pass
 trainer = os.fork()
 if not trainer:
+    os.nice(19)
     _group.put(group, "cgroup.procs", os.getpid())
     try:
         while True:
@@ -30,8 +34,6 @@ if not trainer:
         os._exit(0)
 while len(_group.get(group, "cgroup.procs").split()) <= SHARERS:
     time.sleep(0.01)
-_group.put(group, "cpu.cfs_period_us", 1000000)
-_group.put(group, "cpu.cfs_quota_us", 1000)
 throttled = int(_group.get(group, "cpu.stat").split()[3])
 while int(_group.get(group, "cpu.stat").split()[3]) < throttled + 2:
     time.sleep(0.05)
