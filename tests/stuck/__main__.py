@@ -15,9 +15,7 @@ from tests.stuck import family, rounds
 from tests.stuck import header as headers
 from tests.stuck.header import Header
 from tests.stuck.looking import ROOT
-from tests.stuck.rounds import How, Row
-
-LONGEST = 240.0  # seconds of one program: all its deadlines together
+from tests.stuck.rounds import LONGEST, How, Row
 
 
 def main() -> int:
@@ -31,7 +29,7 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=family.PATIENCE, help="seconds for each thing that must come")
     words = parser.parse_args()
     everything = headers.everything(words.programs)
-    how = How(words.bare, words.piped, words.patience)
+    how = How(words.bare, words.piped, patience=words.patience)
     if words.one:
         return one(next(header for header in everything if header.name == words.one), how)
     chosen = [header for header in everything if _chosen(header, words.only)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,33 +42,43 @@ class Look:
         return f"{self.verdict}/{self.detail}" if self.detail else self.verdict
 
 
-def why(pid: int, place: str, inside: int, scratch: Path, since: Path | None = None, sent: Sequence[str] = ()) -> Look:
+def why(pid: int, place: str, inside: int, scratch: Path, since: Path | None = None, sent: Sequence[str] = (), warm: bool = False) -> Look:
     """A look at a process of this machine. place: "here", "inside" (of the pid namespace of `inside`), "weak" (root that may not signal),
     "nobody". Raises AssertionError when the answer is not what the contract says of every answer.
     """
     before = {"here": [], "inside": ["nsenter", "-t", str(inside), "-p", "-m", "--"], "weak": WEAK, "nobody": NOBODY}[place]
-    return ask(["--local", "--pid", str(pid)], scratch, since, sent, before)
+    return ask(["--local", "--pid", str(pid)], scratch, since, sent, before, warm=warm and not before)
 
 
-def ask(words: list[str], scratch: Path, since: Path | None, sent: Sequence[str], before: Sequence[str] = (), **environment: str) -> Look:
-    """Runs `deployctl why` with these words, behind the words `before`."""
-    argv = [*before, sys.executable, "-m", "deployctl", "why", *words, "--json"]
-    argv += ["--since", str(since)] if since else []
-    argv += ["--after", ",".join(sent)] if since and sent else []
+def ask(
+    words: list[str], scratch: Path, since: Path | None, sent: Sequence[str], before: Sequence[str] = (), warm: bool = False, **more: str
+) -> Look:
+    """Runs `deployctl why` with these words, behind the words `before`; more: of the environment; warm: in this process."""
+    words = ["why", *words, "--json", *(["--since", str(since)] if since else []), *(["--after", ",".join(sent)] if since and sent else [])]
     tree = os.pathsep.join(os.path.abspath(path) for path in os.environ.get("PYTHONPATH", str(ROOT / "src")).split(os.pathsep))
-    environment = {**os.environ, "PYTHONPATH": tree, "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state"), **environment}
+    more = {"PYTHONPATH": tree, "HOME": str(scratch), "XDG_STATE_HOME": str(scratch / "state"), **more}
     began = time.monotonic()
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=scratch
-    )
-    try:
-        out, err = process.communicate(timeout=4 * family.PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise
-    assert process.returncode == 0, f"why ended with {process.returncode}: {err.strip()[-300:]}"
+    status, out, err = _called(words, more, scratch) if warm else _run([*before, sys.executable, "-m", "deployctl", *words], more, scratch)
+    assert status == 0, f"why ended with {status}: {err.strip()[-300:]}"
     return Look(_answer(out), time.monotonic() - began)
+
+
+def _run(argv: list[str], more: dict[str, str], scratch: Path) -> tuple[int, str, str]:
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env={**os.environ, **more}, cwd=scratch, timeout=4 * family.PATIENCE
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _called(words: list[str], more: dict[str, str], scratch: Path) -> tuple[int, str, str]:
+    from deployctl.cli.main import call
+
+    os.environ.update(more)
+    os.chdir(scratch)
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        status = call(words)
+    os.chdir(ROOT)
+    return status, out.getvalue(), err.getvalue()
 
 
 def _answer(out: str) -> dict[str, Any]:

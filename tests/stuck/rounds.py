@@ -19,6 +19,7 @@ from tests.stuck import family, looking
 from tests.stuck.header import Header
 from tests.stuck.looking import Look
 
+LONGEST = 240.0  # seconds of one program: all its deadlines together
 DWELL = 0.5  # seconds between what the signal brought about and the look: a person types no faster, and only what lasts is a state
 
 
@@ -41,6 +42,7 @@ class How:
 
     bare: bool = False  # without the looks, to see whether the program does what its header says
     piped: bool = False  # the program's output goes into a pipe, so that `why` cannot read what was printed
+    warm: bool = False  # looks in this process: see warm.py
     patience: float = family.PATIENCE  # seconds for each thing that must come
 
     def words(self) -> list[str]:
@@ -52,7 +54,7 @@ class Round:
     """A program under way, and what it says: lines `WORD …` on its stdout. docs/stuck.md has the words."""
 
     def __init__(self, header: Header, how: How) -> None:
-        self.header, self.patience, self.piped = header, how.patience, how.piped
+        self.header, self.how, self.patience = header, how, how.patience
         self.scratch = Path(tempfile.mkdtemp(prefix="stuck-"))
         self.scratch.chmod(0o755)
         self.log = self.scratch / "said"
@@ -65,7 +67,7 @@ class Round:
         argv = {".py": [sys.executable, path], ".pl": ["perl", path], ".sh": ["sh", path]}[self.header.path.suffix]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
         with self.log.open("ab", buffering=0) as log:
-            read, write = os.pipe() if self.piped else (None, os.dup(log.fileno()))
+            read, write = os.pipe() if self.how.piped else (None, os.dup(log.fileno()))
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=write, stderr=write, env=environment, cwd=self.scratch, start_new_session=True,
                 preexec_fn=family.defaults,
@@ -98,7 +100,8 @@ class Round:
 
     def look(self, since: Path | None = None) -> Look:
         header = self.header
-        return looking.why(self.pid, header.look, self.names.get("inside", 0), self.scratch, since, header.send)
+        warm = self.how.warm
+        return looking.why(self.pid, header.look, self.names.get("inside", 0), self.scratch, since, header.send, warm=warm)
 
     def signal(self) -> None:
         """Sends what the header names, and waits for what comes of it."""

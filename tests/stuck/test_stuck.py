@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deployctl.verdicts import VERDICTS
-from tests.stuck import family, header
+from tests.stuck import family, header, warm
 from tests.stuck.__main__ import apart, table
 from tests.stuck.header import Header
 from tests.stuck.rounds import How
@@ -26,7 +26,7 @@ def test_why_names_the_state_that_a_program_is_in(program: Header) -> None:
     lacking = header.missing(program)
     if lacking:
         pytest.skip(f"needs {', '.join(lacking)}")
-    row = apart(program, How())
+    row = warm.apart(program)
     if row.wrong and program.known:
         pytest.xfail(program.known)
     assert row.wrong == [], "\n".join(row.evidence)
