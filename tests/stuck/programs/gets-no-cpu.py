@@ -25,7 +25,6 @@ for _ in range(SHARERS):
             pass
 trainer = os.fork()
 if not trainer:
-    os.nice(19)
     _group.put(group, "cgroup.procs", os.getpid())
     try:
         while True:
@@ -34,6 +33,7 @@ if not trainer:
         os._exit(0)
 while len(_group.get(group, "cgroup.procs").split()) <= SHARERS:
     time.sleep(0.01)
+os.setpriority(os.PRIO_PROCESS, trainer, 19)
 throttled = int(_group.get(group, "cpu.stat").split()[3])
 while int(_group.get(group, "cpu.stat").split()[3]) < throttled + 2:
     time.sleep(0.05)
