@@ -65,7 +65,8 @@ class Round:
         """Runs the program until it is ready and at rest."""
         path = str(self.header.path)
         argv = {".py": [sys.executable, path], ".pl": ["perl", path], ".sh": ["sh", path]}[self.header.path.suffix]
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
+        environment.pop("PYTHONUNBUFFERED", None)  # with it a line of two words is written word by word, between those of others
         with self.log.open("ab", buffering=0) as log:
             read, write = os.pipe() if self.how.piped else (None, os.dup(log.fileno()))
             self.process = subprocess.Popen(
@@ -194,6 +195,7 @@ def play(header: Header, how: How) -> Row:
     try:
         round_.start()
         if how.bare:
+            time.sleep(DWELL)  # in place of the look: from the ready line to the state it is a step
             round_.signal()
         else:
             _looks(round_, row)
