@@ -134,6 +134,8 @@ class Round:
         if self.header.cure == ["none"]:
             return
         born = family.started(self.outer)
+        if family.state(self.outer) in ("gone", "Z") and self.header.rest != "Z":
+            raise RuntimeError("it had ended before the cure")
         for act in self.header.cure:
             word, _, whom = act.partition(" ")
             if word == "undo":
