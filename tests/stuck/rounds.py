@@ -134,7 +134,7 @@ class Round:
         if self.header.cure == ["none"]:
             return
         born = family.started(self.outer)
-        if family.state(self.outer) in ("gone", "Z") and self.header.rest != "Z":
+        if family.ended(self.outer):
             raise RuntimeError("it had ended before the cure")
         for act in self.header.cure:
             word, _, whom = act.partition(" ")
@@ -143,8 +143,8 @@ class Round:
             else:
                 family.send(self.names[whom] if whom else self.outer, signal.Signals[f"SIG{word}"])
             if whom and word == "KILL":  # a tracer that is not quite dead eats the next signal
-                self.until(lambda whom=whom: family.state(self.names[whom]) in ("gone", "Z"), f"the end of the {whom}")
-        self.until(lambda: family.state(self.outer) in ("gone", "Z") or family.started(self.outer) != born, f"the cure {self.header.cure}")
+                self.until(lambda whom=whom: family.ended(self.names[whom]), f"the end of the {whom}")
+        self.until(lambda: family.ended(self.outer) or family.started(self.outer) != born, f"the cure {self.header.cure}")
 
     def _undo(self) -> None:
         for path, value in self.said("undo"):
