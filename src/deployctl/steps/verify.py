@@ -38,7 +38,9 @@ class Verify(Step):
         answer = session.ask("verify")
         if answer["faults"]:
             raise RefusedError(
-                "; ".join(f"{fault['path']}{_line(fault)}: {fault['what']}" for fault in answer["faults"]),
+                "; ".join(
+                    f"{fault['path']}{_line(fault)}: {fault['what']}" for fault in answer["faults"]
+                ),
                 where="verify",
                 todo=f"{answer['interpreter']} ({answer['version']}) cannot compile this; nothing was changed, mend it and run again",
             )
