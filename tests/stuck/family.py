@@ -39,6 +39,15 @@ def state(pid: int) -> str:
     return (stat(pid) or ["gone"])[0]
 
 
+def ended(pid: int) -> bool:
+    """Whether no thread of it lives: a main thread in state Z alone is no end."""
+    try:
+        tasks = [path.read_text(errors="replace") for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # one went while we looked
+        return ended(pid)
+    return all(text.rpartition(") ")[2][:1] in "ZX" for text in tasks)
+
+
 def started(pid: int) -> str:
     return (stat(pid) or [""] * 20)[19]
 

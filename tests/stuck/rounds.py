@@ -65,7 +65,8 @@ class Round:
         """Runs the program until it is ready and at rest."""
         path = str(self.header.path)
         argv = {".py": [sys.executable, path], ".pl": ["perl", path], ".sh": ["sh", path]}[self.header.path.suffix]
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "SCRATCH": str(self.scratch)}
+        environment.pop("PYTHONUNBUFFERED", None)  # with it a line of two words is written word by word, between those of others
         with self.log.open("ab", buffering=0) as log:
             read, write = os.pipe() if self.how.piped else (None, os.dup(log.fileno()))
             self.process = subprocess.Popen(
@@ -133,6 +134,8 @@ class Round:
         if self.header.cure == ["none"]:
             return
         born = family.started(self.outer)
+        if family.ended(self.outer):
+            raise RuntimeError("it had ended before the cure")
         for act in self.header.cure:
             word, _, whom = act.partition(" ")
             if word == "undo":
@@ -140,8 +143,8 @@ class Round:
             else:
                 family.send(self.names[whom] if whom else self.outer, signal.Signals[f"SIG{word}"])
             if whom and word == "KILL":  # a tracer that is not quite dead eats the next signal
-                self.until(lambda whom=whom: family.state(self.names[whom]) in ("gone", "Z"), f"the end of the {whom}")
-        self.until(lambda: family.state(self.outer) in ("gone", "Z") or family.started(self.outer) != born, f"the cure {self.header.cure}")
+                self.until(lambda whom=whom: family.ended(self.names[whom]), f"the end of the {whom}")
+        self.until(lambda: family.ended(self.outer) or family.started(self.outer) != born, f"the cure {self.header.cure}")
 
     def _undo(self) -> None:
         for path, value in self.said("undo"):
@@ -194,6 +197,7 @@ def play(header: Header, how: How) -> Row:
     try:
         round_.start()
         if how.bare:
+            time.sleep(DWELL)  # in place of the look: from the ready line to the state it is a step
             round_.signal()
         else:
             _looks(round_, row)

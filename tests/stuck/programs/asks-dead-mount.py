@@ -14,5 +14,5 @@ import _silent
 
 place = _silent.mount(_silent.LOOKUP)
 signal.signal(signal.SIGINT, lambda *_: os._exit(0))
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 os.stat(place + "/dataset")

@@ -14,8 +14,8 @@ import signal
 async def serve():
     loop = asyncio.get_running_loop()
     over = loop.create_future()
-    loop.add_signal_handler(signal.SIGINT, lambda: print("begun"))
-    print("ready", os.getpid())
+    loop.add_signal_handler(signal.SIGINT, lambda: print("begun", flush=True))
+    print("ready", os.getpid(), flush=True)
     await over
 
 

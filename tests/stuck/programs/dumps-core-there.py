@@ -15,6 +15,6 @@ import _silent
 place = _silent.mount(_silent.WRITE)
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 os.chdir(place)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.2)

@@ -20,8 +20,8 @@ if __name__ == "__main__":
     workers = [multiprocessing.get_context("fork").Process(target=work) for _ in range(3)]
     for worker in workers:
         worker.start()
-    print("ready", os.getpid())
     try:
+        print("ready", os.getpid(), flush=True)
         while True:
             time.sleep(0.2)
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import os
 
 
 async def rounds():
-    print("ready", os.getpid())
+    print("ready", os.getpid(), flush=True)
     while True:
         await asyncio.sleep(0.05)
 

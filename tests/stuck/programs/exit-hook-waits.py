@@ -13,12 +13,12 @@ import time
 
 
 def upload():
-    print("hook entered")
+    print("hook entered", flush=True)
     done.wait()
 
 
 done = threading.Event()
 atexit.register(upload)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.1)

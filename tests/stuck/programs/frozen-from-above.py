@@ -23,11 +23,11 @@ if not worker:
             time.sleep(0.05)
     except KeyboardInterrupt:
         os._exit(0)
-print("undo", upper + "/cgroup.freeze", "0")
+print("undo", upper + "/cgroup.freeze", "0", flush=True)
 while str(worker) not in _group.get(lower, "cgroup.procs").split():
     time.sleep(0.01)
 _group.put(upper, "cgroup.freeze", 1)
 while "frozen 1" not in _group.get(lower, "cgroup.events"):
     time.sleep(0.01)
-print("ready", worker)
+print("ready", worker, flush=True)
 os.waitpid(worker, 0)

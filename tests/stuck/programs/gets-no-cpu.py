@@ -14,7 +14,7 @@ import _group
 
 SHARERS = 8
 group = _group.make("cpu")
-print("undo", group + "/cpu.cfs_quota_us", "-1")
+print("undo", group + "/cpu.cfs_quota_us", "-1", flush=True)
 _group.put(group, "cpu.cfs_period_us", 1000000)
 _group.put(group, "cpu.cfs_quota_us", 1000)
 for _ in range(SHARERS):
@@ -37,5 +37,5 @@ os.setpriority(os.PRIO_PROCESS, trainer, 19)
 throttled = int(_group.get(group, "cpu.stat").split()[3])
 while int(_group.get(group, "cpu.stat").split()[3]) < throttled + 2:
     time.sleep(0.05)
-print("ready", trainer)
+print("ready", trainer, flush=True)
 os.waitpid(trainer, 0)

@@ -27,7 +27,7 @@ def fork_as(pid):
 
 assert platform.machine() in ("x86_64", "aarch64")
 trainer = subprocess.Popen(RUN)  # returns when that one is no longer a Python, which has a handler of its own
-print("ready", trainer.pid)
+print("ready", trainer.pid, flush=True)
 trainer.wait()
 while True:
     second = fork_as(trainer.pid)
@@ -36,5 +36,5 @@ while True:
     if second > 0:
         break
     time.sleep(0.01)
-print("reused", second)
+print("reused", second, flush=True)
 os.waitpid(second, 0)

@@ -16,11 +16,11 @@ model = threading.Lock()
 
 def save():
     with model:
-        print("saved")
+        print("saved", flush=True)
 
 
 def leave(number, frame):
-    print("handler entered")
+    os.write(1, b"handler entered\n")
     worker.join()
 
 
@@ -29,6 +29,6 @@ signal.signal(signal.SIGTERM, leave)
 worker = threading.Thread(target=save)
 with model:
     worker.start()
-    print("ready", os.getpid())
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.2)

@@ -19,11 +19,11 @@ class Slow(queue.Queue):
 
 
 def report(number, frame):
-    print("handler entered")
+    os.write(1, b"handler entered\n")
     reports.put(number)
 
 
 reports = Slow()
 signal.signal(signal.SIGINT, report)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 reports.put("step")

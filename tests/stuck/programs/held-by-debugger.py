@@ -27,8 +27,8 @@ if not tracer:
     assert libc.ptrace(SEIZE, target, None, None) == 0
     assert libc.ptrace(INTERRUPT, target, None, None) == 0
     os.waitpid(target, 0x40000000)
-    print("name tracer", os.getpid())
-    print("ready", target)
+    print("name tracer", os.getpid(), flush=True)
+    print("ready", target, flush=True)
     time.sleep(600)
 os.waitpid(tracer, 0)
 os.waitpid(target, 0)

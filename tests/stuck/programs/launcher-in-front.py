@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 TRAIN = "import time\nwhile True:\n    time.sleep(0.1)"
-signal.signal(signal.SIGINT, lambda *_: print("noted"))
+signal.signal(signal.SIGINT, lambda *_: os.write(1, b"noted\n"))
 worker = subprocess.Popen([sys.executable, "-c", TRAIN])
-print("name worker", worker.pid)
-print("ready", os.getpid())
+print("name worker", worker.pid, flush=True)
+print("ready", os.getpid(), flush=True)
 worker.wait()

@@ -12,8 +12,8 @@ import time
 RANK = "import time\nwhile True:\n    time.sleep(0.1)"
 for rank in range(2):
     subprocess.Popen([sys.executable, "-c", RANK], start_new_session=True, env={**os.environ, "RANK": str(rank)})
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:

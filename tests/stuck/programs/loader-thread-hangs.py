@@ -23,6 +23,6 @@ place = _silent.mount(_silent.LOOKUP)
 threading.Thread(target=load, args=(place + "/batch",), daemon=True).start()
 while "request_wait" not in "".join(path.read_text() for path in Path("/proc/self/task").glob("*/wchan")):
     time.sleep(0.01)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.2)

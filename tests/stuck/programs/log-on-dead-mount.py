@@ -15,6 +15,6 @@ import _silent
 
 log = os.open(_silent.mount(_silent.FLUSH) + "/file", os.O_WRONLY)
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.2)

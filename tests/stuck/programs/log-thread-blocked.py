@@ -28,7 +28,7 @@ try:
         try:
             lines.put(b"loss 0.1\n" * 100, timeout=1.0)
         except queue.Full:
-            print("ready", os.getpid())
+            print("ready", os.getpid(), flush=True)
             lines.put(b"loss 0.1\n")
 finally:
-    print("leaving")
+    print("leaving", flush=True)

@@ -14,5 +14,5 @@ import _silent
 
 with open(_silent.mount(_silent.READ) + "/file", "rb") as file:
     tokens = mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ)
-print("ready", os.getpid())
-print(tokens[0])
+print("ready", os.getpid(), flush=True)
+print(tokens[0], flush=True)

@@ -8,7 +8,7 @@ import os
 import time
 
 try:
-    print("ready", os.getpid())
+    print("ready", os.getpid(), flush=True)
     time.sleep(600)
 finally:
-    print("finally")
+    print("finally", flush=True)

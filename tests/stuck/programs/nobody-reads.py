@@ -11,8 +11,8 @@ import os
 import subprocess
 
 reader = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE)
-print("name reader", reader.pid)
-print("ready", os.getpid())
+print("name reader", reader.pid, flush=True)
+print("ready", os.getpid(), flush=True)
 os.dup2(reader.stdin.fileno(), 1)
 os.dup2(reader.stdin.fileno(), 2)
 while True:

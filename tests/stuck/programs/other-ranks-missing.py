@@ -13,5 +13,5 @@ import os
 libc = ctypes.CDLL("libpthread.so.0")
 barrier = ctypes.create_string_buffer(64)
 assert libc.pthread_barrier_init(barrier, None, 2) == 0
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 libc.pthread_barrier_wait(barrier)

@@ -12,5 +12,5 @@ import time
 
 threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 time.sleep(600)

@@ -15,13 +15,13 @@ _group.put(group, "memory.limit_in_bytes", 48 << 20)
 saver = os.fork()
 if not saver:
     _group.put(group, "cgroup.procs", os.getpid())
-    print("ready", os.getpid())
     try:
+        print("ready", os.getpid(), flush=True)
         while True:
             time.sleep(0.1)
     except KeyboardInterrupt:
         shards = [os.urandom(1 << 20) for _ in range(400)]
-        print("saved", len(shards))
+        print("saved", len(shards), flush=True)
         os._exit(0)
 os.waitpid(saver, 0)
 time.sleep(600)

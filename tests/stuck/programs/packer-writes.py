@@ -13,11 +13,11 @@ import sys
 import time
 
 PACK = "import time\nwith open('archive.part', 'wb', 0) as out:\n    while out.write(bytes(60_000)):\n        time.sleep(0.02)"
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:
     packer = subprocess.Popen([sys.executable, "-c", PACK], start_new_session=True)
-    print("archiving")
+    print("archiving", flush=True)
     packer.wait()

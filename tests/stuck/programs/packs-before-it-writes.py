@@ -10,12 +10,12 @@ import os
 import time
 import zlib
 
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:
-    print("packing")
+    print("packing", flush=True)
     state = os.urandom(1 << 18)
     packed = [zlib.compress(state, 9) for _ in range(5000)]
-    print("packed", len(packed))
+    print("packed", len(packed), flush=True)

@@ -10,12 +10,12 @@ import time
 
 child = os.fork()
 if child:
-    print("name parent", os.getpid())
+    print("name parent", os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
     os.waitpid(child, 0)
 else:
-    print("ready", os.getpid())
     try:
+        print("ready", os.getpid(), flush=True)
         while True:
             time.sleep(0.1)
     except KeyboardInterrupt:

@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 server = socket.create_server(("127.0.0.1", 0))
 pool = ThreadPoolExecutor(2)
 pool.submit(server.accept)
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 finally:
-    print("leaving")
+    print("leaving", flush=True)

@@ -13,8 +13,8 @@ server = socket.create_server(("127.0.0.1", 0))
 subprocess.Popen(["sleep", "600"], pass_fds=[server.fileno()])
 trainer = os.fork()
 if not trainer:
-    print("ready", os.getpid())
     try:
+        print("ready", os.getpid(), flush=True)
         while True:
             time.sleep(0.1)
     except KeyboardInterrupt:

@@ -11,5 +11,5 @@ import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 mask = (ctypes.c_ulong * 16)(1 << signal.SIGINT - 1)
 signals = ctypes.CDLL(None).signalfd(-1, mask, 0)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 os.read(signals, 128)

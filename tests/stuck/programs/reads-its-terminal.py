@@ -21,8 +21,8 @@ if not shell:
     asker = os.fork()
     if not asker:
         os.setpgid(0, 0)
-        print("ready", os.getpid())
         try:
+            print("ready", os.getpid(), flush=True)
             os.read(lower, 1)
         except KeyboardInterrupt:
             os._exit(0)

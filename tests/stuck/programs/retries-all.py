@@ -14,9 +14,9 @@ def batch():
     time.sleep(0.1)
 
 
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     try:
         batch()
     except BaseException as error:
-        print("again after", type(error).__name__)
+        print("again after", type(error).__name__, flush=True)

@@ -15,6 +15,6 @@ os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
 signal.signal(signal.SIGINT, lambda *_: None)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.2)

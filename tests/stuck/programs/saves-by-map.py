@@ -12,15 +12,15 @@ import mmap
 import os
 import time
 
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:
     with open("state.tmp", "w+b") as out:
         out.truncate(1 << 30)
         state = mmap.mmap(out.fileno(), 1 << 30)
-        print("saving")
+        print("saving", flush=True)
         for place in range(0, 1 << 30, 1 << 18):
             state[place : place + 4096] = b"w" * 4096
             time.sleep(0.01)

@@ -16,7 +16,7 @@ ours, theirs = socket.socketpair()
 
 
 def leave(number, frame):
-    print("waiting for the peer")
+    os.write(1, b"waiting for the peer\n")
     ours.settimeout(20)
     try:
         ours.recv(1)
@@ -26,6 +26,6 @@ def leave(number, frame):
 
 
 signal.signal(signal.SIGINT, leave)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(0.1)

@@ -19,6 +19,6 @@ os.setgid(65534)
 os.setuid(65534)
 ctypes.CDLL(None).prctl(NOT_DUMPABLE, 0)
 signal.signal(signal.SIGINT, lambda *_: None)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     select.select([], [], [])

@@ -14,5 +14,5 @@ import subprocess
 import _silent
 
 place = _silent.mount(_silent.LOOKUP)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 subprocess.Popen([place + "/tool"]).wait()

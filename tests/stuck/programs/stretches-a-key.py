@@ -10,5 +10,5 @@
 import hashlib
 import os
 
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 hashlib.pbkdf2_hmac("sha256", b"words", b"salt", 1 << 30)

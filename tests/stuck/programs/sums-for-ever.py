@@ -10,5 +10,5 @@ import collections
 import itertools
 import os
 
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 collections.deque(itertools.repeat(0), maxlen=0)

@@ -11,5 +11,5 @@ TRAIN = "import time\nwhile True:\n    time.sleep(0.1)"
 words = ["ready"]
 while True:
     trainer = subprocess.Popen([sys.executable, "-c", TRAIN, "--lr", "0.1"], stderr=subprocess.DEVNULL)
-    print(words.pop() if words else "again", trainer.pid)
+    print(words.pop() if words else "again", trainer.pid, flush=True)
     trainer.wait()

@@ -5,7 +5,7 @@
 import os
 
 log = os.open(os.environ["SCRATCH"] + "/steps", os.O_CREAT | os.O_WRONLY)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     os.pwrite(log, os.urandom(4096), 0)
     os.fsync(log)

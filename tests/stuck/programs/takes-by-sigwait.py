@@ -21,10 +21,10 @@ def listen():
 
 
 threading.Thread(target=listen, daemon=True).start()
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while not asked.wait(0.1):
     pass
-print("saving")
+print("saving", flush=True)
 with open("state.tmp", "wb") as out:
     for _ in range(3000):
         out.write(bytes(50_000))

@@ -14,6 +14,6 @@ import termios
 upper, lower = os.openpty()
 termios.tcflow(lower, termios.TCOOFF)
 signal.signal(signal.SIGINT, lambda *_: None)
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 while True:
     os.write(lower, b"loss 0.1\n")

@@ -24,11 +24,11 @@ if not tracer:
     libc = ctypes.CDLL(None)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
     assert libc.ptrace(SEIZE, target, None, None) == 0
-    print("name tracer", os.getpid())
-    print("ready", target)
+    print("name tracer", os.getpid(), flush=True)
+    print("ready", target, flush=True)
     while True:
         _, status = os.waitpid(target, 0x40000000)
         libc.ptrace(CONTINUE, target, None, None)
-        print("eaten", os.WSTOPSIG(status))
+        print("eaten", os.WSTOPSIG(status), flush=True)
 os.waitpid(tracer, 0)
 os.waitpid(target, 0)

@@ -24,5 +24,5 @@ def take(first, second):
 
 
 threading.Thread(target=take, args=(data, model), daemon=True).start()
-print("ready", os.getpid())
+print("ready", os.getpid(), flush=True)
 take(model, data)

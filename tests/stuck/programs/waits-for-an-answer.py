@@ -11,10 +11,10 @@ import socket
 import time
 
 ours, theirs = socket.socketpair()
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:
-    print("asking")
+    print("asking", flush=True)
     ours.recv(1)

@@ -12,11 +12,11 @@ import subprocess
 import time
 
 tool = subprocess.Popen(["sh", "-c", "trap '' INT; while :; do sleep 0.2; done"])
-print("name child", tool.pid)
-print("ready", os.getpid())
+print("name child", tool.pid, flush=True)
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 finally:
-    print("waiting for the tool")
+    print("waiting for the tool", flush=True)
     tool.wait()

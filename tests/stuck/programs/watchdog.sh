@@ -7,7 +7,7 @@
 # cure: none
 cat >train.pl <<'PERL'
 $| = 1; open(my $out, '>', 'pid.new') or die; print {$out} $$; close($out);
-print -e 'pid' ? 'again' : 'ready', " $$\n"; rename 'pid.new', 'pid';
+my $word = -e 'pid' ? 'again' : 'ready'; rename 'pid.new', 'pid'; print "$word $$\n";
 select(undef, undef, undef, 0.1) while 1;
 PERL
 perl train.pl &

@@ -17,9 +17,9 @@ def train():
 
 worker = threading.Thread(target=train)
 worker.start()
-print("ready", os.getpid())
 try:
+    print("ready", os.getpid(), flush=True)
     while True:
         time.sleep(0.1)
 except KeyboardInterrupt:
-    print("left main")
+    print("left main", flush=True)

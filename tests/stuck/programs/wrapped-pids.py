@@ -30,6 +30,6 @@ while True:
         break
     os.kill(stranger, 9)
     os.waitpid(stranger, 0)
-print("reused", stranger)
+print("reused", stranger, flush=True)
 while True:
     os.wait()
