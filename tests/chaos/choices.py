@@ -19,7 +19,7 @@ SHORTEST, LONGEST = 0.5, 3.0  # seconds of a freeze
 
 @dataclass(frozen=True)
 class Choice:
-    """One round. `before`: who started the old trainer. `variant`: which of two ways a fault has, 0 or 1."""
+    """One round. `before`: who started the old trainer. `variant`: which of two ways a fault has, 0 or 1. `via`: of the push."""
 
     seed: int
     number: int
@@ -30,6 +30,7 @@ class Choice:
     before: str
     recovery: str
     variant: int
+    via: str
 
     @property
     def disk(self) -> str:
@@ -38,7 +39,8 @@ class Choice:
 
     def __str__(self) -> str:
         more = f" ({self.disk})" if self.disk else ""
-        return f"seed {self.seed} round {self.number}: {self.fault}{more} at {self.point} +{self.delay * 1000:.0f} ms, old by {self.before}"
+        how = f"old by {self.before}, via {self.via}"
+        return f"seed {self.seed} round {self.number}: {self.fault}{more} at {self.point} +{self.delay * 1000:.0f} ms, {how}"
 
 
 def draw(seed: int, rounds: int, fault: str | None = None, point: str | None = None) -> list[Choice]:
@@ -67,5 +69,5 @@ def _choice(seed: int, number: int, point: str, fault: str) -> Choice:
     return Choice(
         seed, number, point, fault, delay=chance.choice([0.0, chance.uniform(0, SMALL_DELAY), chance.uniform(0, MOST_DELAY)]),
         seconds=chance.uniform(SHORTEST, LONGEST), before=chance.choice(["hand", "hand", "deployctl"]),
-        recovery=chance.choice(["restart", "resume"]), variant=chance.randint(0, 1),
+        recovery=chance.choice(["restart", "resume"]), variant=chance.randint(0, 1), via=chance.choice(["push", "session"]),
     )  # fmt: skip

@@ -7,6 +7,7 @@ filled without anybody else noticing.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import time
@@ -30,10 +31,10 @@ PORTS = 42000  # where free ports are looked for
 
 
 class Ground(Site):
-    """The site; `disk` names what lies on a small file system of its own: "directory", "state" or nothing."""
+    """The site; `disk` names what lies on a small file system of its own: "directory", "state" or nothing. `via` is that of its push."""
 
-    def __init__(self, home: Path, lab: Lab, target: str, disk: str = "") -> None:
-        self.the_lab, self.ct, self.disk = lab, int(target.removeprefix("ct")), disk
+    def __init__(self, home: Path, lab: Lab, target: str, disk: str = "", via: str = "push") -> None:
+        self.the_lab, self.ct, self.disk, self.via = lab, int(target.removeprefix("ct")), disk, via
         self._init: Sight | None = None
         super().__init__(home, in_lab(lab, target), lab)
         self.command = [*self.command[:-1], SAVE]
@@ -48,6 +49,7 @@ class Ground(Site):
             script = f'mkdir -p "$0" && mount -t tmpfs -o size={SMALL} tmpfs "$0" && touch "$0/fill"'
             self.place.exec("/bin/sh", "-c", script, self.mounted)
         super().install_old()
+        self.place.write(f"{self.directory}/retired.py", b"# gone from the next release\n")
 
     @property
     def mounted(self) -> str:
@@ -87,8 +89,12 @@ class Ground(Site):
         return found[0] if found and ready else 0
 
     def write(self, **playbook: object) -> None:
-        """As every site, with the sshd of this one."""
+        """As every site, with the sshd of this one, and a push that also removes."""
         super().write(**playbook)
+        file = self.home / "playbooks" / "restart.yaml"
+        plan = json.loads(file.read_text())
+        plan["steps"][0]["push"].update(delete=True, via=self.via)
+        file.write_text(json.dumps(plan))
         hosts = self.home / "hosts.yaml"
         hosts.write_text(hosts.read_text().replace(str(self.the_lab.ssh_config), str(self.home / "ssh_config")))
 

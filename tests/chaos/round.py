@@ -60,7 +60,7 @@ class Round:
         began = time.monotonic()
         home = Path(tempfile.mkdtemp(prefix="chaos-"))
         try:
-            self._in(Ground(home, self.lab, self.target, self.choice.disk))
+            self._in(Ground(home, self.lab, self.target, self.choice.disk, self.choice.via))
         except Exception:
             self._note([Broken("driver", traceback.format_exc())])
         finally:

@@ -39,15 +39,16 @@ def _go(place: Place, files: Files) -> None:
     paths: List[str] = files["paths"]
     intent = intents.read(place)
     fresh = intents.extend(place, intent, paths, files.get("remove", []))
+    waiting = []
     for path in paths:
-        if not os.path.lexists(place.new(path)):
-            if path in fresh or not os.path.lexists(place.live(path)):
-                raise Fault("what was staged is gone", where=place.new(path), todo="see who removes files there, then run again")
-            continue  # it went live before a crash
-        _make_directories(place, intent, os.path.dirname(path), files)
-        if intent["had"][path] and not os.path.lexists(place.old(path)):
-            make_directory(os.path.dirname(place.old(path)))
-            os.link(place.live(path), place.old(path))
+        if os.path.lexists(place.new(path)):
+            waiting.append(path)
+        elif path in fresh or not os.path.lexists(place.live(path)):  # else it went live before a crash
+            raise Fault("what was staged is gone", where=place.new(path), todo="see who removes files there, then run again")
+    _keep(place, intent, waiting)
+    for path in waiting:
+        _make_directories(place, os.path.dirname(path), files)
+    for path in waiting:
         os.rename(place.new(path), place.live(path))
     for path in files.get("remove", []):
         _take_away(place, path)
@@ -56,11 +57,21 @@ def _go(place: Place, files: Files) -> None:
             _take_away_cache(place, cache)
     for directory in sorted(intent["emptied"], key=len, reverse=True):
         _remove_if_empty(place.live(directory))
-    for directory in {_nearest(os.path.dirname(place.live(path))) for path in (*paths, *files.get("remove", []))}:
+    _sync(place, [*paths, *files.get("remove", [])])
+
+
+def _keep(place: Place, intent: intents.Intent, paths: List[str]) -> None:
+    """Links the live files into the release, durably, before the first of them is replaced."""
+    directories = set()
+    for path in paths:
+        if intent["had"][path] and not os.path.lexists(place.old(path)):
+            directories.add(make_directory(os.path.dirname(place.old(path))))
+            os.link(place.live(path), place.old(path))
+    for directory in directories:
         sync_directory(directory)
 
 
-def _make_directories(place: Place, intent: intents.Intent, directory: str, files: Files) -> None:
+def _make_directories(place: Place, directory: str, files: Files) -> None:
     """Those that are missing for a file, 0755, with the owner and group that were asked for."""
     missing = []
     while directory and not os.path.lexists(place.live(directory)):
@@ -99,9 +110,11 @@ def goback(job: Any, operation: Dict[str, Any]) -> None:
             continue  # it never began to go live
         intent = intents.read(place)
         try:
-            for path in (*files["paths"], *files.get("remove", [])):
-                count += _back(place, intent, path, path in files["paths"])
+            back = [path for path in files["paths"] if _back(place, intent, path, brought=True)]
+            back += [path for path in files.get("remove", []) if _back(place, intent, path, brought=False)]
             _tidy(place, intent)
+            _sync(place, back)
+            count += len(back)
         except OSError as error:
             where = str(error.filename or place.root)
             raise Fault("cannot go back: %s" % error.strerror, where=where, todo="put it back by hand") from error
@@ -112,7 +125,7 @@ def goback(job: Any, operation: Dict[str, Any]) -> None:
     job.emit("back", files=count, sets=operation["sets"], sync=True)
 
 
-def _back(place: Place, intent: intents.Intent, path: str, brought: bool) -> int:
+def _back(place: Place, intent: intents.Intent, path: str, brought: bool) -> bool:
     """Whether there was something to do. The release's link is renamed over the new file, so the name is never missing.
 
     Compiled files come first: as long as the file itself is not back, a crash in between leads here again.
@@ -131,9 +144,7 @@ def _back(place: Place, intent: intents.Intent, path: str, brought: bool) -> int
         os.unlink(place.live(path))
     elif changed:
         _put_back(place, intent, path)
-    if changed:
-        sync_directory(_nearest(os.path.dirname(place.live(path))))
-    return int(changed)
+    return changed
 
 
 def _put_back(place: Place, intent: intents.Intent, path: str) -> None:
@@ -154,6 +165,12 @@ def _remove_if_empty(directory: str) -> None:
         os.rmdir(directory)
     except OSError:
         pass
+
+
+def _sync(place: Place, paths: List[str]) -> None:
+    """Makes the new names of these paths durable, each directory once."""
+    for directory in {_nearest(above) for above in {os.path.dirname(place.live(path)) for path in paths}}:
+        sync_directory(directory)
 
 
 def _nearest(directory: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Set
 
 from .place import Place
 from .state import read_json, write_json
@@ -32,15 +32,14 @@ def write_if_possible(place: Place, intent: Intent) -> None:
         pass
 
 
-def extend(place: Place, intent: Intent, paths: List[str], remove: List[str]) -> List[str]:
+def extend(place: Place, intent: Intent, paths: List[str], remove: List[str]) -> Set[str]:
     """Adds what is not in it yet, and writes it. The paths that are new to it."""
-    fresh = [path for path in (*paths, *remove) if path not in intent["had"]]
+    fresh = {path for path in (*paths, *remove) if path not in intent["had"]}
     if not fresh:
         return fresh
-    going = [path for path in remove if path in fresh and os.path.lexists(place.live(path))]
-    for path in fresh:
-        if path in paths or path in going:
-            intent["had"][path] = os.path.lexists(place.live(path))
+    going = {path for path in remove if path in fresh and os.path.lexists(place.live(path))}
+    for path in fresh.difference(remove) | going:
+        intent["had"][path] = os.path.lexists(place.live(path))
     for path in (path for path in fresh if path.endswith(".py")):
         intent["caches"][path] = list(caches_of(place, path, orphan=path in going))
         intent["had"].update(dict.fromkeys(intent["caches"][path], True))
@@ -66,7 +65,8 @@ def caches_of(place: Place, path: str, orphan: bool = False) -> Iterator[str]:
         names = []
     for found in names:
         tags = found[len(stem) + 1 : -len(".pyc")].split(".")  # "cpython-311", or with "opt-1"
-        if found.startswith(stem + ".") and found.endswith(".pyc") and (len(tags) == 1 or tags[1:2] == ["opt-" + tags[-1][4:]]):
+        of_this = len(tags) == 1 or (len(tags) == 2 and tags[1].startswith("opt-"))
+        if found.startswith(stem + ".") and found.endswith(".pyc") and of_this:
             yield os.path.join(directory, CACHE, found)
     if orphan and os.path.isfile(place.live(path + "c")):
         yield path + "c"
