@@ -19,6 +19,18 @@ def test_stop_ends_the_workload_and_start_runs_it_as_the_playbook_says(site: Sit
     assert site.place.read(f"{site.directory}/{site.script}") == OLD
 
 
+def test_start_keeps_the_flags_of_the_last_launch_and_stop_drops_none(local_site: Site) -> None:
+    local_site.check = {"alive": "300ms"}
+    local_site.write()
+    local_site.restart("--profile-interval", "60")
+    local_site.run("stop", "here")
+    assert [event for event in local_site.events() if event["what"] == "flags"] == []
+    done = local_site.run("start", "here")
+    [now] = local_site.trainers()
+    assert "--profile-interval=60" in now["argv"]
+    assert "kept --profile-interval 60, from the last launch" in done.stdout
+
+
 def test_start_of_what_runs_leaves_it_alone(local_site: Site) -> None:
     old = local_site.launch_old()
     done = local_site.run("start", "here")
@@ -29,7 +41,7 @@ def test_start_of_what_runs_leaves_it_alone(local_site: Site) -> None:
 def test_a_plan_of_a_stop_changes_nothing(local_site: Site) -> None:
     old = local_site.launch_old()
     done = local_site.run("stop", "here", "--plan")
-    assert "INT for up to" in done.stdout and "push" not in done.stdout
+    assert "INT for up to" in done.stdout and "push" not in done.stdout and "compared" not in done.stdout
     assert [seen["pid"] for seen in local_site.trainers()] == [old]
 
 

@@ -49,6 +49,11 @@ class Plan:
         """The values in force, by the flags' names."""
         return self.settled.values
 
+    @property
+    def launches(self) -> bool:
+        """Whether anything is started: a stop alone keeps and drops no flag."""
+        return any(step.word in START for step in self.steps)
+
     def knowing(self, last: Texts, inherited: Mapping[str, Any] | None = None) -> Plan:
         """The plan with what the last launch remembered of its flags, and for `command: inherit` with the process to inherit from.
 
@@ -58,7 +63,7 @@ class Plan:
         if inherited is not None:
             asked = replace(asked, command=tuple(inherited["argv"]))
             workload = replace(workload, directory=inherited["directory"], user=inherited["user"])
-        settled = asked.settle(last)
+        settled = asked.settle(last) if self.launches else asked.settle()
         workload = replace(
             workload, command=settled.command, environment=settled.environment, flags=settled.remembered, flags_before=last,
             without=settled.without, newest=settled.newest,

@@ -124,7 +124,7 @@ def preview(plan: Plan, connections: Connections) -> Preview:
 
 def _changes(plan: Plan, process: dict[str, Any] | None) -> tuple[Change, ...]:
     """What becomes of the running command line."""
-    return tuple(compare(process["argv"], plan.workload.command, plan.asked.shape)) if process else ()
+    return tuple(compare(process["argv"], plan.workload.command, plan.asked.shape)) if process and plan.launches else ()
 
 
 def open_session(target: TargetSpec, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Session:
@@ -169,7 +169,7 @@ def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) ->
         if plan.unless_running and answer["process"] is not None:
             return plan, None
         plan = plan.knowing(answer["flags"], answer["inherited"])
-        if plan.asked.keep or plan.settled.dropped:
+        if plan.settled.kept or plan.settled.dropped or (plan.asked.keep and not plan.unless_running):
             record("flags", kept=plan.settled.kept, dropped=plan.settled.dropped, command=plan.workload.command)
         for step in plan.steps:
             step.admit(plan.setting, opened, record)

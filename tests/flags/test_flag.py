@@ -152,6 +152,11 @@ def test_a_flag_of_two_values_is_given_twice():
     assert caught.value.where == "--f"
 
 
+def test_a_flag_that_was_remembered_without_a_value_has_none():
+    with pytest.raises(WordsError, match="has no value"):
+        Flag("f").read([])
+
+
 def test_a_fault_names_the_flag_as_deployctl_calls_it():
     with pytest.raises(WordsError) as caught:
         Flag("plan", "int", option="train-plan").parse("x")

@@ -30,7 +30,7 @@ def half(
         name, _, workload = word.partition(":")
         for target in hosts.select([name]):
             chosen = _of(workload or _only(target, able), able, which)
-            bound.append(bind(chosen, target, {}, extra, only=HALVES[which]))
+            bound.append(bind(chosen, target, {}, extra, keep=which == "start", only=HALVES[which]))
     return run.plans(bound, plan=plan, quiet=quiet, as_json=as_json, wait=wait)
 
 

@@ -85,6 +85,8 @@ class Flag:
             raise WordsError(
                 f"wants {self.nargs} values, not {len(values)}", where=f"--{self.called}", todo="give the option once for each"
             )
+        if not values:
+            raise WordsError("has no value", where=f"--{self.called}", todo="give it one")
         return values if self.several else values[-1]
 
     def parse(self, text: str) -> Value:
