@@ -57,6 +57,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "snapshot": {"name": "deployctl-20260101-000000-aaaa", "container": 200, "seconds": 0.7},
     "snapshot-skipped": {"why": "the target is no container"},
     "pruned": {"names": ["deployctl-20251231-000000-bbbb"], "keep": 3, "trouble": None},
+    "restoring": {"to": None, "undone": ["20251231-000000-bbbb"], "changed": ["/srv/a/a.py"], "gone": []},
     "unfinished": {"left": "20251231-000000-bbbb", "op": "stop", "list": "do"},
     "cutover": {"job_pid": 43, "started": 5, "boot": "x", "again": False},
     "job-died": {"job_pid": 43, "life": 1},

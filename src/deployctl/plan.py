@@ -14,11 +14,13 @@ from deployctl.flags.asked import Asked, Settled, Texts
 from deployctl.inventory import TargetSpec
 from deployctl.playbook import LoadedPlaybook
 from deployctl.steps.base import Operation, Operations, Setting, Step
+from deployctl.steps.restore import Restore
 from deployctl.steps.stop import Stop
 from deployctl.workload import DEFAULT_LADDER, Workload
 
 JOB_VERSION = 1
 STOP, START = ("stop",), ("launch", "check")  # the steps of `deployctl stop` and `deployctl start`
+BACK = ("stop", "launch", "check")  # those of `deployctl rollback`, beside the files
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,29 @@ class Plan:
             "dropped": self.settled.dropped,
             "steps": [step.describe() for step in self.steps],
         }
+
+
+@dataclass(frozen=True)
+class Rollback(Plan):
+    """A plan back to an earlier run: its command line is that run's, whatever the playbook and the last launch say of flags."""
+
+    def knowing(self, last: Texts, inherited: Mapping[str, Any] | None = None) -> Plan:
+        """The same plan; what the last launch remembered is kept for its undo."""
+        workload = replace(self.workload, flags_before=last)
+        return replace(self, setting=replace(self.setting, workload=workload))
+
+
+def back(plan: Plan, to: Mapping[str, Any]) -> Rollback:
+    """The plan, bound with BACK, as a way back to what the agent's `restore` has answered."""
+    command = tuple(to["argv"])
+    workload = replace(
+        plan.workload, command=command, directory=to["directory"] or plan.workload.directory, flags=to["flags"], newest=(), inherit=False
+    )
+    return Rollback(
+        playbook=plan.playbook, target=plan.target, setting=replace(plan.setting, workload=workload),
+        steps=(Restore(to=to["to"], undone=tuple(to["undone"])), *plan.steps), gathered=(None, *plan.gathered), asked=plan.asked,
+        settled=Settled(command, plan.settled.environment, {}, to["flags"]),
+    )  # fmt: skip
 
 
 def bind(

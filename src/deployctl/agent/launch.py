@@ -123,6 +123,6 @@ def _write_down(job: Any, start: Start, which: str, pid: int, offset: int, more:
     job.keep(job.home.record, record)
     job.record = record
     job.emit(
-        "launched", sync=True, pid=pid, argv=start.argv, directory=start.directory, log=start.log, log_offset=offset,
+        "launched", sync=True, pid=pid, argv=start.argv, directory=start.directory, log=start.log, log_offset=offset, flags=flags,
         environment=sorted(start.environment),
     )  # fmt: skip

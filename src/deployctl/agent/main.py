@@ -31,6 +31,7 @@ OPERATIONS = {
     "host": ("host", "host"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
+    "restore": ("restore", "restore"),
     "releases": ("releases", "releases"),
     "forget": ("releases", "forget"),
 }  # imported when asked for: each module costs time to compile in the target

@@ -27,7 +27,7 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     pieces = session.wire.pieces() if request["bundle"] is None else _read(request["bundle"])
     try:
         _unpack(Bundle(lambda: next(pieces, b"")), place, request)
-        _sync(place, [file["path"] for file in request["files"]])
+        sync(place, [file["path"] for file in request["files"]])
     except (OSError, EOFError, zlib.error) as error:
         raise Fault("the files did not arrive whole: %s" % error, where=place.path, todo="nothing was changed; run again") from error
     finally:
@@ -39,7 +39,7 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     return {"files": len(request["files"])}
 
 
-def _sync(place: Place, paths: List[str]) -> None:
+def sync(place: Place, paths: List[str]) -> None:
     """Makes the files durable when all are written: one by one each would wait for the disk."""
     for path in paths:
         try:

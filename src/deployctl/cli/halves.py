@@ -10,7 +10,7 @@ from deployctl import playbook as playbook_file
 from deployctl.cli import run
 from deployctl.errors import WordsError, suggestion
 from deployctl.inventory import TargetSpec
-from deployctl.plan import START, STOP, bind
+from deployctl.plan import BACK, START, STOP, Plan, back, bind
 from deployctl.playbook import LoadedPlaybook
 from deployctl.runner import open_session
 from deployctl.transports.connect import Connections
@@ -31,6 +31,25 @@ def half(
         for target in hosts.select([name]):
             chosen = _of(workload or _only(target, able), able, which)
             bound.append(bind(chosen, target, {}, extra, keep=which == "start", only=HALVES[which]))
+    return run.plans(bound, plan=plan, quiet=quiet, as_json=as_json, wait=wait)
+
+
+def rollback(
+    words: Sequence[str], to: str | None, named: str | None, environment: Mapping[str, str], cwd: Path,
+    *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
+) -> int:  # fmt: skip
+    """The exit status of going back to an earlier run on each target. Raises DeployError before anything is changed."""
+    hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
+    able = _able("launch", named, environment, cwd)
+    bound: list[Plan] = []
+    with Connections() as connections:
+        for word in words:
+            name, _, workload = word.partition(":")
+            for target in hosts.select([name]):
+                chosen = bind(_of(workload or _only(target, able), able, "start"), target, {}, only=BACK)
+                with open_session(target, connections) as session:
+                    found = session.ask("restore", to=to, workload=chosen.workload.as_data(), stage=False)
+                bound.append(back(chosen, found))
     return run.plans(bound, plan=plan, quiet=quiet, as_json=as_json, wait=wait)
 
 

@@ -93,6 +93,13 @@ def _verified(event: Event) -> Line:
     return Line("verify", ", ".join(done), "bad" if more else "plain", more)
 
 
+def _restoring(event: Event) -> Line:
+    to = f"run {event['to']}" if event["to"] else "before the first launch"
+    more = [safe(path) for path in event["changed"][:10]] + [f"{safe(path)} goes" for path in event["gone"][:10]]
+    text = f"back to {to}: {count(len(event['changed']), 'file')} as then, {len(event['gone'])} to go"
+    return Line("restore", text, more=tuple(more))
+
+
 def _cutover(event: Event) -> Line:
     return Line("cut over", f"job {event['job_pid']} in the target leads from here; it goes on if this connection ends", "note")
 
@@ -217,7 +224,7 @@ def _end(event: Event) -> Line:
 SAYINGS: dict[str, Callable[[Event], Line | None]] = {
     "begin": _begin, "connected": _connected, "locked": _locked, "found": _found, "program": _program, "flags": _flags,
     "environment": _environment, "chosen": _chosen, "unchanged": _unchanged, "sending": _sending, "staged": _staged,
-    "verified": _verified, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
+    "verified": _verified, "restoring": _restoring, "cutover": _cutover, "op": _op, **stops.SAYINGS, "live": _live, "back": _back,
     "launched": _launched, "checking": _checking, "checked": _checked, "failed": _failed, "end": _end,
     "cancelled": _cancelled, "job-died": _job_died, "unfinished": _unfinished, "busy": _busy, "moved": _moved, "started": _started,
     "snapshot": _snapshot, "snapshot-skipped": _snapshot_skipped, "pruned": _pruned,

@@ -85,7 +85,7 @@ def _running(found: dict[str, Any]) -> str:
 
 
 def _step(step: dict[str, Any], workload: dict[str, Any]) -> str:
-    say = {"push": _push, "verify": _verify, "snapshot": _snapshot, "stop": _stop, "check": _check}.get(step["step"])
+    say = {"push": _push, "verify": _verify, "snapshot": _snapshot, "stop": _stop, "check": _check, "restore": _restore}.get(step["step"])
     if step["step"] == "launch":
         unit = "in a unit of systemd, " if step.get("as") == "systemd" else ""
         return f"launch    {unit}{command(workload['command'], 120)}"
@@ -104,6 +104,10 @@ def _verify(step: dict[str, Any]) -> str:
     parts += [f"import {safe(module)}" for module in step.get("import", [])]
     parts += [command(step["command"], 120)] if step.get("command") else []
     return ", ".join([*parts, f"Python {step['python']}"] if step.get("python") else parts)
+
+
+def _restore(step: dict[str, Any]) -> str:
+    return f"back to run {safe(step['to'])}" if step.get("to") else "back to what ran before the first launch"
 
 
 def _snapshot(step: dict[str, Any]) -> str:
