@@ -65,6 +65,7 @@ def test_the_flags_of_the_program_begin_behind_its_script(command, position):
         ("env A=1 B=2 nice -n 5 nohup python3 -u train.py --x", "--x"),
         ("env -u A -- A=1 python3 train.py --x", "--x"),
         ("timeout -k 5 60 python t.py --x", "--x"),
+        ("sudo -u anna -E A=1 python t.py --x", "--x"),
         ("taskset -c 0-3 numactl --cpunodebind 0 python -m p.q --x", "--x"),
         ("setsid -w ionice -c2 -n 7 stdbuf -oL ./train --x", "--x"),
         ("bash run.sh --x", "--x"),

@@ -198,6 +198,22 @@ def test_the_playbook_says_where_the_program_begins():
     assert merged("srun -N 2 t.py --x", (LR, 1.0), shape=Shape((LR,), program="t.py")) == "srun -N 2 t.py --lr=1.0 --x"
 
 
+UNKNOWN = ["srun -N 2 python3 t.py", "py-spy record -- /v/bin/python t.py", "./wrap.sh torchrun t.py", "nice a python b"]
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+def test_a_wrapper_that_nobody_knows_gets_no_flag_of_the_program(command):
+    with pytest.raises(WordsError, match="the flags could be those of '") as caught:
+        merge(tuple(command.split()), [(LR, 1.0)])
+    assert "program: WORD" in caught.value.todo
+    assert merge(tuple(command.split()), []) == tuple(command.split())
+    assert "--lr=1.0" in merge(tuple(command.split()), [(LR, 1.0)], (), Shape((LR,), program=command.split()[-1]))
+
+
+def test_an_interpreter_at_the_very_end_starts_nothing():
+    assert merged("t --with python", (LR, 1.0)) == "t --lr=1.0 --with python"
+
+
 def test_a_text_for_a_shell_takes_no_flag():
     with pytest.raises(WordsError, match="a text for a shell"):
         merge(("bash", "-c", "t --lr 1"), [(LR, 1.0)])

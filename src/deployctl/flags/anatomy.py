@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from deployctl.agent import match
 from deployctl.flags.flag import is_value
-from deployctl.flags.launchers import LAUNCHERS, MODULES, NO_SUB, Launcher, of
+from deployctl.flags.launchers import DOUBTFUL, LAUNCHERS, MODULES, NO_SUB, Launcher, of
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,15 @@ class Wrapper:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """`start`: where the program's own arguments begin. `shell`: the program is a text for a shell, which no flag can meet."""
+    """`start`: where the program's own arguments begin. `shell`: the program is a text for a shell, which no flag can meet.
+
+    doubt: a word behind a program that is not known as a wrapper, and looks as if it were one: it names an interpreter or launcher.
+    """
 
     start: int
     wrappers: tuple[Wrapper, ...] = ()
     shell: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,14 @@ def anatomy(command: Sequence[str], program: str = "") -> Anatomy:
 
 
 def _walk(command: Sequence[str]) -> Anatomy:
-    at, wrappers = 0, list[Wrapper]()
+    at, wrappers, module = 0, list[Wrapper](), False
     step = _program_at(command, at)
     while step is not None:
         given = _given(command, step.start, step.launcher)
         wrappers.append(Wrapper(step.name, step.start, given.end, step.launcher.forwards))
         at, shell = given.at, step.interpreter and step.name in match.SHELLS
-        if given.kind == "module":
+        module = given.kind == "module"
+        if module:
             step = _module_at(command, given)
         elif given.kind == "operand" and not _is_script(step, given):
             step = _program_at(command, at)
@@ -83,7 +88,13 @@ def _walk(command: Sequence[str]) -> Anatomy:
             swallowed = step.launcher.swallows and tuple(command[at + 1 : at + 2]) == ("--",)
             start = min(at + 1 + swallowed, len(command))
             return Anatomy(start, tuple(wrappers), shell and given.kind == "code")
-    return Anatomy(min(at + 1, len(command)), tuple(wrappers))
+    doubt = "" if module else next((word for word in command[at + 1 : -1] if _starts_one(word)), "")
+    return Anatomy(min(at + 1, len(command)), tuple(wrappers), doubt=doubt)
+
+
+def _starts_one(word: str) -> bool:
+    """Whether a word is an interpreter or launcher that a trainer is started with."""
+    return match.interpreter([word]) in ("python", "pypy") or PurePosixPath(word).name in DOUBTFUL
 
 
 def _program_at(command: Sequence[str], at: int) -> _Step | None:

@@ -90,6 +90,9 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "poetry": RUN, "pdm": RUN, "pixi": RUN, "rye": RUN, "hatch": RUN, "conda": CONDA, "mamba": CONDA, "micromamba": CONDA,
     "timeout": Launcher(operands=1, valued="ks", long_valued=_names("kill-after signal"), forwards=False),
     "taskset": Launcher(operands=1, forwards=False),
+    "sudo": Launcher(
+        valued="ugpCDhRrTtU", long_valued=_names("user group prompt chdir chroot host role type"), assigns=True, forwards=False
+    ),
     "chrt": Launcher(operands=1, valued="TPD", long_valued=_names("sched-runtime sched-period sched-deadline"), forwards=False),
     "numactl": Launcher(
         valued="iwpPmNCl",
@@ -101,4 +104,5 @@ MODULES: Mapping[str, str] = {  # what `python -m` starts: the same programs
     "accelerate.commands.launch": "accelerate", "accelerate.commands.accelerate_cli": "accelerate", "accelerate": "accelerate",
     "deepspeed.launcher.runner": "deepspeed", "uv": "uv", "poetry": "poetry",
 }  # fmt: skip
+DOUBTFUL = ("torchrun", "accelerate", "deepspeed")  # behind another program they say that it is a wrapper, too
 NO_SUB = ("accelerate.commands.launch",)  # modules that are the subcommand itself

@@ -52,6 +52,9 @@ def merge(command: Sequence[str], values: Iterable[Pair], extra: Sequence[str] =
     if parts.shell and items:
         todo = "write it as a list of words, or let the flag set a variable ('env: NAME')"
         raise WordsError("the program is a text for a shell, which no flag can meet", where="workload: command", todo=todo)
+    if parts.doubt and items:
+        what = f"the flags could be those of '{command[parts.start - 1]}', or of what '{parts.doubt}' starts"
+        raise WordsError(what, where="workload: command", todo="write 'program: WORD' there, the word behind which they begin")
     behind = list(command[parts.start :])
     behind = meet_keys(behind, [item for item in items if _style(item, shape) == "keyval"])
     end = behind.index("--") if "--" in behind else len(behind)
