@@ -115,9 +115,16 @@ def saves_are_whole(ground: Ground) -> Iterator[Broken]:
             yield Broken("checkpoint", f"{saved[1]} is not whole")
 
 
-def died_of_its_disk(ground: Ground) -> bool:
-    """Whether the last trainer ended by itself because its own disk was full: no word of deployctl is wrong by that."""
-    return not ground.sights() and "No space left on device" in _text(ground.path(ground.log))[-2000:]
+def died_of_its_disk(ground: Ground, filled: bool) -> bool:
+    """Whether the last trainer ended by itself because its own disk was full: no word of deployctl is wrong by that.
+
+    On a disk that was filled its last words have no room: there its exit status, as the minder kept it, says that nobody killed it.
+    """
+    if ground.sights():
+        return False
+    ended = read_json(ground.path(f"{ground.runs}/../exit.json")) or {}
+    by_itself = filled and ended.get("status", 0) != 0
+    return by_itself or "No space left on device" in _text(ground.path(ground.log))[-2000:]
 
 
 def _whole(path: Path) -> bool:

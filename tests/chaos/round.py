@@ -159,7 +159,7 @@ class Round:
         if len(seen := ground.sights()) > 1:
             self._note([Broken("trainers", f"before the recovery {len(seen)} run")])
         end = claims.newest_end(ground)
-        if self.choice.fault != "stop-container" and not invariants.died_of_its_disk(ground):
+        if self.choice.fault != "stop-container" and not invariants.died_of_its_disk(ground, self.choice.fault == "fill-target-disk"):
             if end is not None and end["run"] == scene.run:
                 self._note(claims.end_is_true(ground, end, self.old))
             if scene.second is None:
