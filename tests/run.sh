@@ -239,6 +239,9 @@ case "${1-}" in
     ;;
 esac
 
+# What depends on the controller's Python: words, files, plans, reports, flags, and whole restarts of this machine.
+controller="tests/flags tests/transports/test_local.py tests/test_restart.py tests/test_cli.py tests/test_document.py tests/test_inventory.py
+    tests/test_journal.py tests/test_plan.py tests/test_playbook.py tests/test_report.py tests/test_values.py tests/test_workload.py"
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "${root:-/nowhere}" || fail "cannot enter the clone" "run this as one who may read it"
 unset PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED # what a shell sets must not hide what deployctl forgets to set
@@ -278,8 +281,8 @@ run "those that run alone, Python $(version "$python")" "$python" -m pytest -q -
 [ -z "$agent_old" ] || run_agent_tests "$agent_old"
 run_agent_tests "$agent_new"
 for directory in $others; do
-    run "without the lab, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 6 -p no:cacheprovider \
-        -m "not lab and not serial" --ignore=tests/agent --ignore=tests/agent_ops --ignore=tests/demo --ignore=tests/test_try.py \
-        --ignore=tests/test_cutover.py --ignore=tests/test_job.py --ignore=tests/stuck
+    # shellcheck disable=SC2086 # a list of words
+    run "the controller's own, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 6 -p no:cacheprovider \
+        -m "not lab and not serial" $controller
 done
 finish

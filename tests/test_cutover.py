@@ -22,19 +22,19 @@ def ended(site: Site) -> bool:
     return bool(events) and events[-1]["what"] == "end"
 
 
-def test_a_controller_killed_in_the_stop_leaves_the_workload_restarted(site: Site) -> None:
-    old = site.launch_old("--save-time", "8")
-    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
-        until("the stop has begun", lambda: waits_for_the_stop(site))
+def test_a_controller_killed_in_the_stop_leaves_the_workload_restarted(every_site: Site) -> None:
+    old = every_site.launch_old("--save-time", "8")
+    with every_site.start("restart", every_site.place.name, "--profile-interval", "60") as controller:
+        until("the stop has begun", lambda: waits_for_the_stop(every_site))
         controller.send_signal(signal.SIGKILL)
         controller.communicate()
-    assert [seen["pid"] for seen in site.trainers()] == [old]
-    until("the job came to its end", lambda: ended(site), 30)
-    [now] = site.trainers()
+    assert [seen["pid"] for seen in every_site.trainers()] == [old]
+    until("the job came to its end", lambda: ended(every_site), 30)
+    [now] = every_site.trainers()
     assert now["pid"] != old
     assert "--profile-interval=60" in now["argv"]
-    assert site.target_events()[-1]["status"] == 0
-    assert b"leaving" in site.place.read(site.log)
+    assert every_site.target_events()[-1]["status"] == 0
+    assert b"leaving" in every_site.place.read(every_site.log)
 
 
 def test_ctrl_c_in_the_stop_detaches_and_the_job_goes_on(site: Site) -> None:
