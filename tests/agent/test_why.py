@@ -372,3 +372,22 @@ def test_nothing_under_that_number_and_no_earlier_look_is_a_guess() -> None:
         process.wait()
     found = look(process.pid)
     assert (found["verdict"], found["confidence"], found["look"]) == ("stopped", "hint", None)
+
+
+@NEEDS_ROOT
+def test_a_process_that_proc_hides_from_us_is_not_taken_for_gone(start: Any) -> None:
+    pid = start(SLEEP).pid
+    code = f"""from deployctl.agent import why
+import os
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+answer = why.why(None, {{"pid": {pid}}})
+print(answer["verdict"], answer["detail"])
+"""
+    path = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(procfs.__file__))))
+    inner = f'mount -t proc -o hidepid=2 proc /proc && exec {sys.executable} -c "$CODE"'
+    argv = ["unshare", "--mount", "sh", "-c", inner]
+    environment = dict(os.environ, PYTHONPATH=path, CODE=code)
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=60, env=environment, check=True)
+    assert done.stdout.split() == ["no-permission", "hidden"]

@@ -20,6 +20,7 @@ from . import symbols
 
 READS, PAUSE = 12, 0.004  # how often, and how far apart (seconds), the innermost frame is read to see whether it goes on
 TRIES = 4
+MOST_OPEN = 4096  # descriptors
 SIGNALS = 32  # those that a program may get; the real-time ones are left out
 DEEPEST, MOST_THREADS, LONGEST = 64, 512, 400
 COOKIE = b"xdebugpy"
@@ -69,6 +70,8 @@ def within(pid: int, seconds: float) -> Optional[Stack]:
     child = os.fork()
     if not child:
         try:
+            os.closerange(3, writing)  # what is left behind must not keep a lock of ours
+            os.closerange(writing + 1, MOST_OPEN)
             found = read(pid)
             os.write(writing, json.dumps(found).encode("ascii") if found else b"null")
         finally:

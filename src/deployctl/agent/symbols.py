@@ -6,7 +6,7 @@ import os
 import struct
 from typing import Iterator, NamedTuple, Optional, Tuple
 
-from . import procfs
+from . import files, procfs
 
 SLOW = ("fuse", "nfs", "cifs", "9p", "ceph", "glusterfs")  # a file there may never come
 DYNSYM = 11
@@ -27,6 +27,9 @@ def mapped(pid: int, part: str) -> Iterator[Mapped]:
         words = line.split(None, 5)
         if len(words) == 6 and int(words[2], 16) == 0 and part in os.path.basename(words[5]) and words[5] not in seen:
             seen.add(words[5])
+            mount = files.mount_of(pid, words[5])
+            if mount is not None and mount["kind"].startswith(SLOW):
+                continue
             yield Mapped(int(words[0].split("-")[0], 16), "/proc/%d/root%s" % (pid, words[5]), words[5])
 
 

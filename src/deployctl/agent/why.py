@@ -25,8 +25,8 @@ def why(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """
     since: Optional[Look] = request.get("since")
     subject = _subject(request, since)
-    if subject.seen is None and since is None:
-        return _absent(subject)
+    if subject.seen is None and (since is None or procfs.hidden(since["pid"])):
+        return _absent(subject, since)
     look = _look(subject.seen, since, subject.mark, bool(request.get("after")))
     signals = request.get("after") or subject.signals or _seen_signals(look, since)
     return _answer(subject, look, since, list(signals))
@@ -91,18 +91,18 @@ def _sent(home: state.Home, pid: int, after: float) -> Tuple[List[str], Optional
     return [], None
 
 
-def _absent(subject: Subject) -> Dict[str, Any]:
-    """Nothing of it runs, and nothing is known of how it was."""
+def _absent(subject: Subject, since: Optional[Look]) -> Dict[str, Any]:
+    """Nothing of it runs, and nothing is known of how it was; or it is there, and /proc does not show it to us."""
+    pid = subject.named if since is None else since["pid"]
     alive = tree.tree([], subject.mark) if subject.mark else []
     case = Case(Watched(None, None, None, evidence.gone()), tuple(subject.signals), (), alive, subject.exit)
-    if subject.named is not None and procfs.hidden(subject.named):
-        found = dict(diagnose.judge(case), verdict="no-permission", detail="hidden", kill_useless=True)
+    found = diagnose.judge(case)
+    if pid is not None and procfs.hidden(pid):
+        lines = ["pid %d: it is there, and /proc does not show it to us (hidepid)" % pid, "unreadable: all of /proc/%d" % pid]
+        found.update(verdict="no-permission", detail="hidden", confidence="proven", next="none", kill_useless=True, evidence=lines)
     else:
-        found = diagnose.judge(case)
-    found["evidence"] = list(dict.fromkeys([subject.missing, *found["evidence"]]))
-    return dict(
-        found, pid=subject.named, after=subject.signals, signals={}, tree=[_row(evidence.sample(seen), None) for seen in alive], look=None
-    )
+        found["evidence"] = list(dict.fromkeys([subject.missing, *found["evidence"]]))
+    return dict(found, pid=pid, after=subject.signals, signals={}, tree=[_row(evidence.sample(seen), None) for seen in alive], look=since)
 
 
 def _look(seen: Optional[Seen], since: Optional[Look], mark: Optional[bytes], sent: bool) -> Look:
