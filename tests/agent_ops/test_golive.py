@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -207,6 +209,39 @@ def test_a_staged_file_that_is_gone_is_no_success(site: Site) -> None:
     os.unlink(site.place.new("b.py"))
     with pytest.raises(Fault):
         site.golive()
+
+
+@pytest.fixture
+def small(tmp_path: Any) -> Iterator[str]:
+    """A file system of 100 files."""
+    home = str(tmp_path / "small")
+    os.mkdir(home)
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=100", "tmpfs", home]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("nothing may be mounted here")
+    yield home
+    subprocess.run(["umount", "-l", home], check=True)
+
+
+def test_a_disk_that_fills_at_any_point_of_going_live_brings_all_files_back(small: str) -> None:
+    """With each number of files that may still be made; at none of them is anything lost, and with enough of them all go live."""
+    failed = 0
+    for left in range(40):
+        site = Site(os.path.join(small, "live")).fill()
+        for number in range(os.statvfs(small).f_ffree - left):
+            write(os.path.join(small, f"ballast-{number}"), b"")
+        try:
+            site.golive()
+            assert site.live() == NEW
+        except Fault as fault:
+            assert "No space left" in fault.what
+            failed += 1
+        site.goback()
+        assert site.live() == OLD
+        shutil.rmtree(site.root)
+        for name in os.listdir(small):
+            os.unlink(os.path.join(small, name))
+    assert 2 < failed < 30
 
 
 # --- several sets, several runs

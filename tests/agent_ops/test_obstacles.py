@@ -136,7 +136,7 @@ MODES = [
 def test_a_symbolic_mode_is_what_chmod_makes_of_it(text: str, base: int, expected: int, tmp_path: Path) -> None:
     file = write(str(tmp_path / "f"), b"")
     os.chmod(file, base)
-    subprocess.run(["chmod", "--", text, file], check=True, umask=0)
+    subprocess.run(["sh", "-c", 'umask 0; exec chmod -- "$@"', "sh", text, file], check=True)
     assert oct(os.stat(file).st_mode & 0o7777) == oct(expected)
     assert oct(dress.apply(text, base)) == oct(expected)
 
