@@ -55,6 +55,8 @@ class Target:
     kind: Literal["ct", "host", "local"]
     host: Host | None
     ct: int | None
+    start: bool = False
+    nodes: tuple[Host, ...] = ()
 
 
 def refusal(server: Server) -> TransportError:
