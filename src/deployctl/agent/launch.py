@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import check, minder, newest, procfs, starts, state, tree, unit
 from .faults import Fault
+from .place import Place
 from .starts import Start
 from .title import COMM
 
@@ -109,6 +110,13 @@ def _offset_of(job: Any, log: str) -> int:
         return 0
 
 
+def _pushed(job: Any) -> Dict[str, Dict[str, str]]:
+    """SHA-256 of the files that this run brought, by destination and path."""
+    roots = {files["root"] for operation in job.spec["do"] for files in operation.get("sets", [])}
+    brought = {root: Place(root, job.run).about().get("files", {}) for root in sorted(roots)}
+    return {root: {path: file["sha256"] for path, file in files.items()} for root, files in brought.items()}
+
+
 def _write_down(job: Any, start: Start, which: str, pid: int, offset: int, more: Dict[str, Any]) -> None:
     """The record of what runs now, before anybody hears of it. flags: by name, as they were written (docs/flags.md)."""
     flags = job.workload.get("flags" if which == "new" else "flags_before", {})
@@ -118,7 +126,7 @@ def _write_down(job: Any, start: Start, which: str, pid: int, offset: int, more:
         "version": state.VERSION, "workload": job.workload["name"], "run": job.run, "pid": pid, "started": seen["started"],
         "boot": seen["boot"], "argv": start.argv, "directory": start.directory, "environment": sorted(start.environment),
         "log": start.log, "log_offset": offset, "at": round(job.started_at, 3), "who": job.spec["who"],
-        "flags": flags, **more,
+        "flags": flags, "files": _pushed(job), **more,
     }  # fmt: skip
     job.keep(job.home.record, record)
     job.record = record
