@@ -77,6 +77,6 @@ def outside(lab: Lab) -> Iterator[str]:
 
 
 def fresh(outside: str, line: str) -> str:
-    """What stands before a case's line: the container that it names is as new, and the directory is the host's."""
+    """What stands before a case's line: the container that it names is as new, the directory is the host's; `inside` is past pct."""
     ct = 201 if " 201 " in line else 200
-    return f"lxc-attach -n {ct} -- sh -c '{INSIDE}'; cd {outside}; "
+    return f'inside() {{ lxc-attach -n {ct} -- "$@"; }}; inside sh -c "{INSIDE}"; cd {outside}; '

@@ -18,7 +18,7 @@ EXEC_USAGE = "pct exec <vmid> [<extra-args>] [OPTIONS]\n"
 PUSH_USAGE = "pct push <vmid> <file> <destination> [OPTIONS]\n"
 STATUS_USAGE = "pct status <vmid> [OPTIONS]\n"
 BAD_VMID = "400 Parameter verification failed.\nvmid: "
-MODE = "; pct exec 200 -- stat -c %a /tmp/t/x"
+MODE = "; inside stat -c %a /tmp/t/x"
 
 
 EXEC = (
@@ -115,39 +115,39 @@ PUSH = (
     Case("10: missing source", "pct push 200 nosuch /tmp/t/x", err="failed to open nosuch for reading\n"),
     Case("10: missing directory", "pct push 200 a /no/dir/x", err="failed to create file: /no/dir/x: No such file or directory\n"),
     Case("10: target is a directory", "pct push 200 a /root", err="failed to create file: /root: Is a directory\n"),
-    Case("10: source is a directory", "pct push 200 /tmp /tmp/t/x && pct exec 200 -- wc -c /tmp/t/x", out="0 /tmp/t/x\n"),
+    Case("10: source is a directory", "pct push 200 /tmp /tmp/t/x && inside wc -c /tmp/t/x", out="0 /tmp/t/x\n"),
     Case("10: text file busy", "pct push 200 a /run/t/busy", err="failed to create file: /run/t/busy: Text file busy\n"),
-    Case("5: unknown user", "pct push 200 a /tmp/t/x --user nobodyhere; pct exec 200 -- test -e /tmp/t/x", 1,
+    Case("5: unknown user", "pct push 200 a /tmp/t/x --user nobodyhere; inside test -e /tmp/t/x", 1,
          err="failed to get uid for: nobodyhere\n"),
     Case("5: unknown group", "pct push 200 a /tmp/t/x --group nogroup-here", err="failed to get gid for: nogroup-here\n"),
-    Case("5: a name of the CT", "pct push 200 a /tmp/t/x --user trainer; pct exec 200 -- stat -c '%u %g %a' /tmp/t/x", out="1000 0 644\n"),
-    Case("5: id outside the map", "pct push 201 a /tmp/t/x --user 70000; pct exec 201 -- wc -c /tmp/t/x",
+    Case("5: a name of the CT", "pct push 200 a /tmp/t/x --user trainer; inside stat -c '%u %g %a' /tmp/t/x", out="1000 0 644\n"),
+    Case("5: id outside the map", "pct push 201 a /tmp/t/x --user 70000; inside wc -c /tmp/t/x",
          out="0 /tmp/t/x\n", err="failed to change file owner: Invalid argument\n"),
-    Case("5: invalid mode", "pct push 200 a /tmp/t/x --perms u=rwx; pct exec 200 -- test -e /tmp/t/x", 1, err="invalid mode: '0u=rwx'\n"),
+    Case("5: invalid mode", "pct push 200 a /tmp/t/x --perms u=rwx; inside test -e /tmp/t/x", 1, err="invalid mode: '0u=rwx'\n"),
     Case("5: --perms 600", "pct push 200 a /tmp/t/x --perms 600" + MODE, out="600\n"),
     Case("5: --perms 4755", "pct push 200 a /tmp/t/x --perms 4755" + MODE, out="4755\n"),
     Case("5: --perms 0x1ed", "pct push 200 a /tmp/t/x --perms 0x1ed" + MODE, out="755\n"),
     Case("5: --perms ''", "pct push 200 a /tmp/t/x --perms ''" + MODE, out="0\n"),
-    Case("5: mode of a new file is 0666 & ~umask", "umask 077; pct push 200 a /tmp/t/x; pct exec 200 -- stat -c '%a %u' /tmp/t/x",
+    Case("5: mode of a new file is 0666 & ~umask", "umask 077; pct push 200 a /tmp/t/x; inside stat -c '%a %u' /tmp/t/x",
          out="600 0\n"),
     Case("5: an existing file keeps mode and owner",
-         "pct push 200 a /tmp/t/old; pct exec 200 -- sh -c 'stat -c \"%a %u\" /tmp/t/old; cat /tmp/t/link'",
+         "pct push 200 a /tmp/t/old; inside sh -c 'stat -c \"%a %u\" /tmp/t/old; cat /tmp/t/link'",
          out="640 1000\nnew\n"),
-    Case("5: a symlink cannot escape", "pct push 200 a /tmp/t/escape; pct exec 200 -- cat /tmp/t/link", out="new\n"),
-    Case("5: relative means from /", "pct push 200 a tmp/t/x; pct exec 200 -- cat /tmp/t/x", out="new\n"),
-    Case("5: source may be /dev/stdin", "printf in | pct push 200 /dev/stdin /tmp/t/x; pct exec 200 -- cat /tmp/t/x", out="in"),
-    Case("5: unprivileged: owner is its root", "pct push 201 a /tmp/t/x; pct exec 201 -- stat -c '%u %g' /tmp/t/x", out="0 0\n"),
-    Case("1.2: disk full", "pct push 200 big /mnt/f; pct exec 200 -- sh -c 'test $(stat -c %s /mnt/f) -lt 2000000 && echo short'",
+    Case("5: a symlink cannot escape", "pct push 200 a /tmp/t/escape; inside cat /tmp/t/link", out="new\n"),
+    Case("5: relative means from /", "pct push 200 a tmp/t/x; inside cat /tmp/t/x", out="new\n"),
+    Case("5: source may be /dev/stdin", "printf in | pct push 200 /dev/stdin /tmp/t/x; inside cat /tmp/t/x", out="in"),
+    Case("5: unprivileged: owner is its root", "pct push 201 a /tmp/t/x; inside stat -c '%u %g' /tmp/t/x", out="0 0\n"),
+    Case("1.2: disk full", "pct push 200 big /mnt/f; inside sh -c 'test $(stat -c %s /mnt/f) -lt 2000000 && echo short'",
          out="short\n"),
     Case("5: read-only file system", "pct push 200 a /opt/x", err="failed to create file: /opt/x: Read-only file system\n"),
     Case("5: unprivileged: a directory of the host's root",
          "mkdir -m 700 /proc/$(lxc-info -n 201 -pH)/root/tmp/t/no; pct push 201 a /tmp/t/no/x;"
          " rmdir /proc/$(lxc-info -n 201 -pH)/root/tmp/t/no", err="failed to create file: /tmp/t/no/x: Permission denied\n"),
-    Case("5: a numeric id that no account has", "pct push 200 a /tmp/t/x --user 4711 --group 12; pct exec 200 -- stat -c '%u %g' /tmp/t/x",
+    Case("5: a numeric id that no account has", "pct push 200 a /tmp/t/x --user 4711 --group 12; inside stat -c '%u %g' /tmp/t/x",
          out="4711 12\n"),
     Case("5: user:group in one", "pct push 200 a /tmp/t/x --user root:root", err="failed to get uid for: root:root\n"),
     Case("5: the source's mode and time are not kept", "chmod 755 a; touch -d 2001-01-01 a; pct push 200 a /tmp/t/x; chmod 644 a;"
-         " pct exec 200 -- sh -c 'stat -c %a /tmp/t/x; find /tmp/t/x -newermt 2002-01-01'", out="644\n/tmp/t/x\n"),
+         " inside sh -c 'stat -c %a /tmp/t/x; find /tmp/t/x -newermt 2002-01-01'", out="644\n/tmp/t/x\n"),
     Case("5: ~ is not expanded", "pct push 200 a '~/x'", err="failed to create file: ~/x: No such file or directory\n"),
     Case("5: unprivileged: shifted on the host", "pct push 201 a /tmp/t/x; stat -c %u /proc/$(lxc-info -n 201 -pH)/root/tmp/t/x",
          out="100000\n"),
@@ -155,9 +155,9 @@ PUSH = (
     Case("5: pull of what is missing leaves an empty file", "pct pull 200 /root/nosuch p; wc -c < p; rm p", out="0\n",
          err="failed to open /root/nosuch: No such file or directory\n"),
     Case("3: CT stopped: pull", "pct pull 202 /etc/hostname p", 255, err="~can only pull files from a running VM at .* line [0-9]+.\n"),
-    Case("3: no quorum: push works", "pct push 200 a /tmp/t/x; pct exec 200 -- cat /tmp/t/x", out="new\n", given=(NO_QUORUM,)),
+    Case("3: no quorum: push works", "pct push 200 a /tmp/t/x; inside cat /tmp/t/x", out="new\n", given=(NO_QUORUM,)),
     Case("3: pmxcfs not running: push", "pct push 200 a /tmp/t/x", 111, err="~.*Connection refused\n", given=(NO_PMXCFS,)),
-    Case("1.5: names too", "LC_ALL=C pct push 200 a /tmp/t/é; pct exec 200 -- ls /tmp/t | grep -c \"$(printf '\\357\\277\\275')\"",
+    Case("1.5: names too", "LC_ALL=C pct push 200 a /tmp/t/é; inside ls /tmp/t | grep -c \"$(printf '\\357\\277\\275')\"",
          out="1\n"),
 )  # fmt: skip
 

@@ -1,7 +1,6 @@
 """A container's configuration in /etc/pve: its keys, its snapshots' sections, its lock, and who may write it."""
 
 import os
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -21,7 +20,7 @@ class Config:
 
 def name_of(vmid: int) -> str:
     """The file, below /etc/pve; this node's only (contract 8)."""
-    return f"nodes/{socket.gethostname()}/lxc/{vmid}.conf"
+    return f"nodes/{os.uname().nodename}/lxc/{vmid}.conf"
 
 
 def vmids() -> list[int]:
