@@ -95,6 +95,21 @@ def test_what_another_user_may_not_replace_is_refused(root: str, directory: int,
     assert as_user(1234, root) == (what or "")
 
 
+def test_a_member_of_a_group_replaces_the_file_of_another_and_uses_its_place(root: str, tmp_path: Path) -> None:
+    """What a group shares is a directory with the set-group-ID bit that the group may write."""
+    os.chown(root, 1000, 1234)
+    os.chmod(root, 0o2770)
+    os.chown(root + "/a.py", 1000, 1234)
+    os.chmod(root + "/a.py", 0o660)
+    assert as_user(1234, root) == ""
+    os.chmod(root + "/a.py", 0o600)
+    assert as_user(1234, root) == "uid 1234 may make no hard link of it"
+    made = place.make(root, "20260101-000000-aaaa", state.Home(str(tmp_path / "state"), "train"))
+    os.chown(made.home, 1000, 1234)
+    place.make(root, "20260102-000000-aaaa", state.Home(str(tmp_path / "state"), "train"))
+    assert oct(os.stat(made.home).st_mode & 0o7777) == oct(0o2770)
+
+
 def as_user(uid: int, root: str) -> str:
     """What a process of that user hears of a.py in root, which it reaches through its working directory."""
     listens, tells = os.pipe()

@@ -13,6 +13,7 @@ import struct
 from typing import Iterable, Optional, Set
 
 from .faults import Refused
+from .shared import is_shared
 
 GET_FLAGS = 0x80086601 if struct.calcsize("l") == 8 else 0x80046601  # Source: linux/fs.h, FS_IOC_GETFLAGS
 FLAGS = {0x10: "immutable (chattr +i)", 0x20: "append-only (chattr +a)"}
@@ -105,7 +106,7 @@ def _look_at_file(path: str, seen: os.stat_result, mounts: Set[str], keeps_owner
     own = os.geteuid()
     if own in (0, seen.st_uid):
         return
-    if keeps_owner:
+    if keeps_owner and not (is_shared(os.path.dirname(path)) and seen.st_gid in (os.getegid(), *os.getgroups())):
         raise Refused("it belongs to uid %d, and uid %d cannot replace it as that" % (seen.st_uid, own), where=path, todo=_OTHER)
     above = os.stat(os.path.dirname(path))
     if above.st_mode & stat.S_ISVTX and own != above.st_uid:

@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 from .faults import Refused
-from .shared import make_directory
+from .shared import is_shared, make_directory
 from .state import Home, read_json
 
 NAME = ".deployctl"
@@ -138,8 +138,14 @@ def make(root: str, run: str, home: Home) -> Place:
 
 
 def _take(home: str) -> None:
-    """Raises Refused for a directory that somebody else made: whoever owns it could put other files into the places of ours."""
-    seen = os.lstat(home)
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+    """Raises Refused for a directory that somebody else made: whoever owns it could put other files into the places of ours.
+
+    In a destination that a group shares it is the group's, as the destination is.
+    """
+    seen, above = os.lstat(home), os.stat(os.path.dirname(home))
+    ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid()
+    if is_shared(os.path.dirname(home)) and is_shared(home) and stat.S_ISDIR(seen.st_mode) and seen.st_gid == above.st_gid:
+        return
+    if not ours:
         raise Refused("it is no directory of uid %d" % os.geteuid(), where=home, todo="see what it is, and remove it")
     os.chmod(home, 0o700)

@@ -26,11 +26,11 @@ def trees(session: Any) -> Iterator[List[str]]:
     tops = _tops([directory, *(os.path.realpath(root) for root in session.places)])
     place = next(iter(session.places.values()))
     base = os.path.join(place.path, "tree")
-    opened = [place.home, place.path]
+    opened = {path: os.stat(path).st_mode for path in (place.home, place.path)} if session.workload["user"] else {}
     try:
         os.mkdir(base, 0o755)
-        for path in opened:
-            os.chmod(path, 0o711)  # the workload's user must get through, and sees nothing of it
+        for path, mode in opened.items():
+            os.chmod(path, mode & 0o7777 | 0o011)  # the workload's user must get through, and sees nothing of it
         made = {top: os.path.join(base, str(number)) for number, top in enumerate(tops)}
         for top, tree in made.items():
             inside = {path for path in (*staged, *session.leaving) if path.startswith(top.rstrip("/") + "/")}
@@ -40,8 +40,8 @@ def trees(session: Any) -> Iterator[List[str]]:
         os.makedirs(own, exist_ok=True)
         yield [own, *(tree for top, tree in made.items() if top != first)]
     finally:
-        for path in opened:
-            os.chmod(path, 0o700)
+        for path, mode in opened.items():
+            os.chmod(path, mode & 0o7777)
         shutil.rmtree(base, ignore_errors=True)
 
 

@@ -21,7 +21,7 @@ Fault = Dict[str, Any]
 def verify(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     """{"files", "interpreter", "version", "faults": [{"path", "line", "what", "text"}], "warnings": [{"path", "what"}], "seconds"}.
 
-    request: compile (default true), imports (modules), command (argv), within (seconds for both together). All faults at once.
+    request: compile (default true), imports (modules), command (argv), time (seconds for both together). All faults at once.
     """
     began = time.monotonic()
     wanted = [(place, path) for place, path in session.staged if path.endswith(".py")] if request.get("compile", True) else []
@@ -43,7 +43,7 @@ def _trials(session: Any, interpreter: str, request: Dict[str, Any]) -> List[Fau
     imports, command = request.get("imports", []), request.get("command")
     if not imports and not command:
         return []
-    until = time.monotonic() + request["within"]
+    until = time.monotonic() + request["time"]
     checks = [("import " + module, [interpreter, "-B", "-c", IMPORT, module]) for module in imports]
     if command:
         checks.append(("command " + command[0], command))

@@ -65,7 +65,7 @@ class Verify(Step):
         """Raises RefusedError that names every fault, with file, line and the line's text."""
         if not (self.py_compile or self.imports or self.command or self.python):
             return None
-        answer = session.ask("verify", compile=self.py_compile, imports=self.imports, command=self.command, within=self.within)
+        answer = session.ask("verify", compile=self.py_compile, imports=self.imports, command=self.command, time=self.within)
         interpreter, version = answer["interpreter"], answer["version"]
         if self.python and version.split(".")[: self.python.count(".") + 1] != self.python.split("."):
             what = f"{interpreter} is Python {version}, the playbook expects {self.python}"
