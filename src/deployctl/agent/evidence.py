@@ -54,16 +54,16 @@ def gone() -> Sample:
 
 
 def usage(pid: int, unread: List[str]) -> Optional[Dict[str, Optional[int]]]:
-    """procfs.usage with what was read (`read_bytes`) and `demand`; None for what may not be known."""
+    """procfs.usage with `read_bytes`, `demand`, and `dirtied_bytes` (written through a mapping as well); None for what may not be known."""
     used = procfs.usage(pid)
     if used is None:
         return None
     used["demand"] = _demand(pid)
     try:
         lines = dict(line.split(b":") for line in procfs.read("/proc/%d/io" % pid).splitlines())
-        used["read_bytes"] = int(lines[b"rchar"])
+        used["read_bytes"], used["dirtied_bytes"] = int(lines[b"rchar"]), int(lines[b"write_bytes"])
     except (OSError, ValueError, KeyError):
-        used["read_bytes"] = None
+        used["read_bytes"] = used["dirtied_bytes"] = None
         unread.append("io")
     return used
 

@@ -14,10 +14,8 @@ ALIKE = 2.5  # two rates within this factor are one
 
 def progressing(case: Case) -> Optional[Finding]:
     """Bytes of the tree grow as they did not before, a file is being written that was not, or the work is of another kind."""
-    written, was = case.rate("written_bytes", whole=True), case.rate("written_bytes", whole=True, baseline=True)
     growing = _growing(case)
-    more = written is not None and written >= WRITES and (was is None or written > ALIKE * max(was, WRITES / ALIKE))
-    if growing or (more and (was is not None or not case.before)):
+    if growing or _more(case, "written_bytes") or _more(case, "dirtied_bytes"):
         facts = ["grows: %s" % path for path in growing[:4]]
         return finding(("shutdown-progressing", "writing"), "strong" if case.before else "hint", "wait", False, facts)
     if case.before and case.thread and calls.family(case.thread) in calls.SYNC and case.moved():
@@ -26,6 +24,14 @@ def progressing(case: Case) -> Optional[Finding]:
     if wants is not None and before is not None and wants >= BUSY and before < QUIET:
         return finding(("shutdown-progressing", "computing"), "hint", "wait", False)
     return None
+
+
+def _more(case: Case, name: str) -> bool:
+    """Whether the tree writes much more than it did, or much where that is not known."""
+    now, was = case.rate(name, whole=True), case.rate(name, whole=True, baseline=True)
+    if now is None or now < WRITES or (was is None and case.before):
+        return False
+    return was is None or now > ALIKE * max(was, WRITES / ALIKE)
 
 
 def _growing(case: Case) -> List[str]:

@@ -66,7 +66,7 @@ def left(look: Dict[str, Any], alive: Sequence[Seen]) -> Dict[str, Any]:
 
 
 def _respawned(look: Dict[str, Any], main: Sample, without: Set[Key]) -> Optional[Seen]:
-    """A process with the same command line and user, which began after the earlier look and was not forked by the old one."""
+    """A process with the same command line, directory and user, which began after the earlier look and was not forked by the old one."""
     was = main["seen"]
     for pid in procfs.everyone():
         now = procfs.glance(pid)
@@ -75,12 +75,22 @@ def _respawned(look: Dict[str, Any], main: Sample, without: Set[Key]) -> Optiona
         seen = procfs.look(pid)
         if seen is None or key(seen) in without or (seen["argv"], seen["uid"]) != (was["argv"], was["uid"]) or not seen["argv"]:
             continue
-        if procfs.elsewhere(pid) or was["pid"] in (seen["session"], seen["pgrp"]) or pid == was["pid"]:
+        if (
+            _directory(pid, main) != main["cwd"]
+            or procfs.elsewhere(pid)
+            or was["pid"] in (seen["session"], seen["pgrp"])
+            or pid == was["pid"]
+        ):
             continue
         parent = procfs.look(seen["ppid"])
         how = "same-parent" if seen["ppid"] == was["ppid"] else "supervisor"
         return dict(seen, how=how, by=" ".join(parent["argv"])[:100] if parent else "")
     return None
+
+
+def _directory(pid: int, main: Sample) -> Optional[str]:
+    """Where the process is; where that may not be known, it is taken to be where the old one was."""
+    return files.link("/proc/%d/cwd" % pid, [], "cwd") or main["cwd"]
 
 
 def _all(look: Dict[str, Any]) -> Iterable[Sample]:
