@@ -36,7 +36,7 @@ def started() -> Iterator[Any]:
         out = processes[-1].stdout
         assert out is not None
         pid = int(out.readline()) or processes[-1].pid
-        until(lambda: (procfs.look(pid) or {}).get("argv", [""])[0], "an argv")
+        until(lambda: any((procfs.look(pid) or {"argv": []})["argv"]), "an argv")
         return pid
 
     yield begin
