@@ -123,6 +123,20 @@ def test_the_workload_of_a_playbook_is_found_and_told_apart_from_none(why: Any, 
     assert f"'{workload['name']}' does not run" in answer["evidence"]
 
 
+def test_of_several_workloads_one_must_be_named(why: Any, tmp_path: Path) -> None:
+    (tmp_path / "playbooks").mkdir()
+    for name in ("one", "two"):
+        workload = {**GOOD["workload"], "name": name, "match": "/bin/sh", "command": ["sh"]}
+        (tmp_path / "playbooks" / f"{name}.yaml").write_text(json.dumps({**GOOD, "workload": workload}))
+    (tmp_path / "hosts.yaml").write_text(json.dumps({"targets": {"here": {"local": True, "state": str(tmp_path / "state")}}}))
+    assert "no workload that is known there" in why("here:three", status=2).stderr
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 60; :"], start_new_session=True) as shell:
+        try:
+            assert "name one: here:one, here:two" in why("here", status=2).stderr
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+
+
 def test_what_is_mended_outside_ends_with_the_command_and_what_it_takes_down() -> None:
     answer: dict[str, Any] = {
         "target": "ct200", "verdict": "uninterruptible", "detail": "io", "confidence": "proven", "also": [], "pid": 7, "unreadable": [],

@@ -63,9 +63,16 @@ def test_a_py_spy_that_hangs_and_whose_child_keeps_the_pipe_costs_no_more_than_i
     stand_in.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\nsleep 30 &\nsleep 30\n')
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    began = time.monotonic()
-    assert why.why(None, {"pid": pid})["verdict"] == "running"
-    assert time.monotonic() - began < 20
+    took = []
+
+    def looked() -> bool:
+        began = time.monotonic()
+        assert why.why(None, {"pid": pid})["verdict"] == "running"
+        took.append(time.monotonic() - began)
+        return bool((tmp_path / "words").exists() and (tmp_path / "words").read_text())
+
+    until(looked, "the stand-in")  # on a machine under load it may be ended before it has begun
+    assert max(took) < 20
     assert (tmp_path / "words").read_text().split() == ["dump", "--nonblocking", "--pid", str(pid)]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deployctl.cli import hosts
-from deployctl.errors import DeployError, RefusedError, WordsError, suggestion
+from deployctl.errors import DeployError, WordsError, suggestion
 from deployctl.report import faults, remedies, whys
 from deployctl.target import Session
 from deployctl.transports.connect import Connections
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deployctl.inventory import TargetSpec
 
 HERE = "here"  # what this machine is called without a hosts file
+CANNOT_LOOK = 3  # the exit status of whatever keeps a target from being looked at
 WITHIN = 20.0  # seconds that the target may take to let the agent in, and the agent to answer
 
 
@@ -51,7 +52,7 @@ def show(asked: Asked, as_json: bool, verbose: bool, environment: Mapping[str, s
                 answer = host.add(answer)
     except DeployError as error:
         print("\n".join(faults.lines(error)), file=sys.stderr)
-        return error.exit_status
+        return error.exit_status if isinstance(error, WordsError) else CANNOT_LOOK
     answer = {"target": target.name if target else HERE, **answer}
     answer["commands"] = remedies.commands(answer, target.ct if target else None)
     print(json.dumps(answer, separators=(",", ":")) if as_json else "\n".join(whys.lines(answer, verbose)))
@@ -133,7 +134,7 @@ def _workload(session: Session, name: str, environment: Mapping[str, str], cwd: 
     if len(names) != 1:
         what = "it is not clear which workload is meant" if names else "no workload is known there"
         todo = f"name one: {', '.join(f'{target}:{word}' for word in names)}" if names else "give --pid N or --match TEXT"
-        raise RefusedError(what, where=target, todo=todo)
+        raise WordsError(what, where=target, todo=todo)
     if names[0] not in known and names[0] not in named:
-        raise RefusedError(f"'{name}' is no workload that is known there", where=target, todo=suggestion(name, [*known, *named]))
+        raise WordsError(f"'{name}' is no workload that is known there", where=target, todo=suggestion(name, [*known, *named]))
     return named.get(names[0], {"name": names[0]})
