@@ -1,7 +1,6 @@
 #!/bin/sh
 # state: it has ended, and a run that began meanwhile in another directory has, word for word, the same command line
 # send: TERM
-# known: the directory of a process that began later is not compared
 # until: says other
 # after: stopped
 # needs: perl

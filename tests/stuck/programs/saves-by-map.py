@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # state: since the interrupt it fills a mapped file: the state gets to the disk, though no write is called and the file has its full size
 # send: INT
-# known: bytes that are written through a mapping are not looked for
 # until: says saving
 # after: shutdown-progressing
 # next: wait
