@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def start(tmp_path: Any) -> Iterator[Callable[..., Started]]:
         running.append(started)
         if wait:
             assert process.stdout is not None
+            assert select.select([process.stdout], [], [], 3 * PATIENCE)[0], "it is not ready"
             words = process.stdout.readline().split()
             assert words[:1] == ["READY"], words
             started.pids = [int(word) for word in words[1:]]

@@ -124,7 +124,8 @@ def test_a_file_that_grows_after_the_signal_is_a_shutdown_in_progress(start: Any
 JOINS = """import subprocess, sys, time
 child = subprocess.Popen([sys.executable, '-c', 'import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(600)'])
 while not open('/proc/%d/cmdline' % child.pid).read().startswith(sys.executable): pass
-while '0000000001001002' not in open('/proc/%d/status' % child.pid).read(): time.sleep(0.01)
+def ignored(pid): return int(open('/proc/%d/status' % pid).read().split('SigIgn:')[1].split()[0], 16)
+while not ignored(child.pid) & 2: time.sleep(0.01)
 print('READY', child.pid, flush=True)
 try:
     while True: time.sleep(0.1)

@@ -177,11 +177,15 @@ class Step:
         climb.take(self.name, hearing)
         if not climb.looks.due() or self.name == "KILL":
             return None
+        hurry, again = self.operation.get("hurry"), self.rung.get("again") and not self.repeated
+        if used < self.wait_for and not hurry and not again:  # nothing would follow from a verdict
+            climb.looks.again([climb.shown(), *climb.members])
+            return None
         found = climb.verdict()
-        if self.operation.get("hurry") and found["confidence"] == "proven" and found["verdict"] in HOPELESS:
+        if hurry and found["confidence"] == "proven" and found["verdict"] in HOPELESS:
             climb.job.emit("hurried", signal=self.name, index=self.index, verdict=found["verdict"], detail=found["detail"])
             return used
-        if self.rung.get("again") and not self.repeated and found["verdict"] == "exit-blocked":
+        if again and found["verdict"] == "exit-blocked":
             self.repeated = True
             climb.job.emit("again", signal=self.name, index=self.index, sync=True)
             climb.send(hearing, self.name)

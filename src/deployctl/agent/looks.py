@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import diagnose, evidence
+from . import diagnose, evidence, files, stacks
 from .case import Case, Watched
 from .evidence import Sample
 from .procfs import Seen
@@ -57,7 +57,11 @@ class Looks:
         kin = [self._watched(seen, now) for seen in members if (seen["pid"], seen["started"]) != (about["pid"], about["started"])]
         alive = [one for one in kin if one.now["seen"] is not None]
         self._lately, self._at = now, time.monotonic()
-        return diagnose.judge(Case(main, tuple(signals), alive, members if gone else (), exit))
+        printed = files.printed(main.before, main.now) if main.before and not gone else ""
+        stack = (stacks.look(main.now) if signals and main.now["seen"] is not None else None) or {}
+        frames, tripped = stack.get("frames", ()), stack.get("tripped")
+        case = Case(main, tuple(signals), alive, members if gone else (), exit, printed, frames, tripped=tripped)
+        return diagnose.judge(case)
 
     def _watched(self, seen: Seen, now: Samples) -> Watched:
         name = seen["pid"], seen["started"]
