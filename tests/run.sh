@@ -135,6 +135,7 @@ lab_ready() {
 leave() { # at every end of this script
     status=$?
     trap '' INT TERM HUP
+    [ -z "$others_pid" ] || kill "$others_pid" 2>/dev/null
     if [ "$lab" = ours ]; then
         wait "$lab_pid" 2>/dev/null # half a lab cannot be taken down
         say "taking the lab down"
@@ -155,10 +156,7 @@ run() { # title, command…: runs it, keeps its result and its time for the summ
     shift
     say "$title"
     began=$(date +%s)
-    if "$@"; then word=ok; else
-        word=FAILED
-        failures=$((failures + 1))
-    fi
+    if "$@"; then word=ok; else word=FAILED; fi
     printf '%-6s %-44s %4d s\n' "$word" "$title" $(($(date +%s) - began)) >>"$work/summary"
 }
 
@@ -166,7 +164,17 @@ version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        "$1/bin/python" -m pytest -q -n 6 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+        $beside "$1/bin/python" -m pytest -q -n 3 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+}
+
+run_other_pythons() {
+    [ -z "$agent_old" ] || run_agent_tests "$agent_old"
+    run_agent_tests "$agent_new"
+    for directory in $others; do
+        # shellcheck disable=SC2086 # lists of words
+        run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest -q -n 3 \
+            -p no:cacheprovider -m "not lab and not serial" $controller
+    done
 }
 
 choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, agent_new and others name the rest
@@ -203,6 +211,7 @@ choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, a
 }
 
 finish() {
+    failures=$(grep -c '^FAILED' "$work/summary")
     echo
     cat "$work/summary"
     if [ -s "$work/left-out" ]; then
@@ -242,12 +251,13 @@ esac
 # What depends on the controller's Python: words, files, plans, reports, flags, and whole restarts of this machine.
 controller="tests/flags tests/transports/test_local.py tests/test_restart.py tests/test_cli.py tests/test_document.py tests/test_inventory.py
     tests/test_journal.py tests/test_plan.py tests/test_playbook.py tests/test_report.py tests/test_values.py tests/test_workload.py"
+beside="nice -n 10 env --default-signal=INT,QUIT" # a shell's & leaves them ignored, and no program of a test could be interrupted
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "${root:-/nowhere}" || fail "cannot enter the clone" "run this as one who may read it"
 unset PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED # what a shell sets must not hide what deployctl forgets to set
 work=$(mktemp -d) || fail "cannot make a temporary directory" "is the disk full?"
 begun=$(date +%s)
-lab=none lab_pid='' failures=0 agent_old='' agent_new='' others=''
+lab=none lab_pid='' others_pid='' agent_old='' agent_new='' others=''
 trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -277,12 +287,11 @@ if [ "$whole" = no ]; then
 fi
 # Most tests wait most of the time, so that two cores carry six of them; those that measure or disturb the whole lab run alone.
 run "$suite, Python $(version "$python")" "$python" -m pytest -q -n 6 "$@" -m "not serial$without"
+# Those wait even more; what needs no lab is run beside them, behind them in the queue for a core.
+run_other_pythons >"$work/others" 2>&1 &
+others_pid=$!
 run "those that run alone, Python $(version "$python")" "$python" -m pytest -q -m "serial$without"
-[ -z "$agent_old" ] || run_agent_tests "$agent_old"
-run_agent_tests "$agent_new"
-for directory in $others; do
-    # shellcheck disable=SC2086 # a list of words
-    run "the controller's own, Python $(version "$directory/bin/python")" "$directory/bin/python" -m pytest -q -n 6 -p no:cacheprovider \
-        -m "not lab and not serial" $controller
-done
+wait "$others_pid"
+others_pid=''
+cat "$work/others"
 finish

@@ -81,7 +81,9 @@ def finish(pid: int, started: Started) -> None:
             os.kill(pid, signal.SIGKILL)
             os.kill(pid, signal.SIGCONT)
         except ProcessLookupError:
-            pass
+            return
+        if pid != started.pid:  # the next test would find it
+            until(lambda: not alive(pid), "the end of a process of the test")
 
 
 class Job:

@@ -74,7 +74,7 @@ def _recorded(workload: Dict[str, Any], base: str) -> Subject:
     if record and exit_ and (exit_.get("pid"), exit_.get("started")) == (record["pid"], record["started"]):
         subject.exit = exit_
     pid = subject.seen["pid"] if subject.seen else record["pid"] if record else None
-    after = subject.seen["since"] if subject.seen else 0.0
+    after = subject.seen["since"] - 1.0 if subject.seen else 0.0  # it is rounded, and by another clock
     subject.signals, subject.said = _sent(home, pid, after) if pid else ([], None)
     return subject
 
