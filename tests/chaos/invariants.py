@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tests.chaos.eyes import Sight
 from tests.chaos.ground import Ground
 
 FLAG = "--profile-interval=60"
+EXITS = 1.0  # seconds between the end of a process's name and that of its open files, at the most
 WORK_FILES = (".job", ".cancel", ".reserve")
 
 
@@ -58,16 +60,26 @@ def _kind(name: str, live: dict[str, str], releases: dict[str, dict[str, str]]) 
 
 
 def lock_is_free(ground: Ground, who: str) -> Iterator[Broken]:
-    """Nobody holds the lock."""
+    """Nobody holds the lock, a moment after the last process of the run lost its name: one that exits gives up its files after that."""
     path = ground.path(f"{ground.state}/workloads/train/lock")
+    until = time.monotonic() + EXITS
     with suppress(FileNotFoundError):
-        handle = os.open(path, os.O_RDWR)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield Broken("lock", f"{who}: held; its text: {path.read_text(errors='replace')}")
-        finally:
-            os.close(handle)
+        while not _free(path):
+            if time.monotonic() > until:
+                yield Broken("lock", f"{who}: held; its text: {path.read_text(errors='replace')}")
+                return
+            time.sleep(0.02)
+
+
+def _free(path: Path) -> bool:
+    handle = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def record_is_true(ground: Ground) -> Iterator[Broken]:
