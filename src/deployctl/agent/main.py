@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -108,6 +109,9 @@ class Session:
         except HungUp:
             raise
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                full = Fault("the disk is full", where=error.filename or "", todo="make room there; nothing live was touched")
+                return {"error": full.as_dict()}
             return {"error": bug(error, "nothing live was touched by this step; report it with this line").as_dict()}
 
     def leave(self, reason: str) -> None:
