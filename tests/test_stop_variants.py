@@ -22,8 +22,8 @@ def save(name='whole', seconds=SAVE):
     os.rename(name + '.tmp', name)
 """
 LOOP = """
-print('READY', flush=True)
 try:
+    print('READY', flush=True)
     while True: time.sleep(0.1)
 except KeyboardInterrupt: save()
 """
@@ -42,11 +42,11 @@ os.wait()
 """
 THREAD = "\nthreading.Thread(target=lambda: time.sleep(600)).start()\n"
 NATIVE = """
-print('READY', flush=True)
-import ctypes
-try: ctypes.PyDLL(None).sleep(2)
-except KeyboardInterrupt: pass
-save()
+import hashlib
+try:
+    print('READY', flush=True)
+    while True: hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2_000_000)
+except KeyboardInterrupt: save()
 """
 
 
@@ -64,7 +64,7 @@ class Variant:
 
 VARIANTS = {
     "ignores-int": Variant(LOOP, line="{python} {script} &\nwait", whole=0, skipped="signal-ignored"),
-    "threads-keep-it": Variant(LOOP.replace("\nprint", THREAD + "print"), [{"signal": "INT", "wait": "20s", "again": True}, "KILL 5s"]),
+    "threads-keep-it": Variant(THREAD + LOOP, [{"signal": "INT", "wait": "20s", "again": True}, "KILL 5s"]),
     "long-checkpoint": Variant(LOOP, ["INT 1s", "TERM 5s", "KILL 5s"], save="5"),
     "native-call": Variant(NATIVE),
     "shell-wrapper": Variant(LOOP, line="{python} {script}\nexit 0"),

@@ -11,7 +11,7 @@ from tests.chaos.points import POINTS
 WHOLE = ("stop-container", "freeze-container", "lock-container")  # hit the whole container: such a round has it for itself
 FAULTS = (
     "kill-controller", "freeze-controller", "kill-ssh-session", "freeze-ssh-session", "kill-session", "kill-job", "kill-agent",
-    "kill-minder", *WHOLE, "fill-target-disk", "fill-host-staging", "second-waits",
+    "kill-minder", "kill-new", *WHOLE, "fill-target-disk", "fill-host-staging", "second-waits",
 )  # fmt: skip
 SMALL_DELAY, MOST_DELAY = 0.005, 0.05  # seconds between the event and the fault
 SHORTEST, LONGEST = 0.5, 3.0  # seconds of a freeze

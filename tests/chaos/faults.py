@@ -15,9 +15,11 @@ from tests.chaos import eyes
 from tests.chaos.choices import Choice
 from tests.chaos.eyes import Sight
 from tests.chaos.ground import Ground
+from tests.chaos.invariants import FLAG
 from tests.chaos.points import Watch
 
 NO_VICTIM = "no victim"
+ROLLBACK = 6.0  # seconds in which a rollback has launched and checked the old program
 Controller = subprocess.Popen[bytes]
 
 
@@ -132,6 +134,17 @@ def kill_agent(scene: Scene) -> str:
     return f"killed {' and '.join(killed)}" if killed else NO_VICTIM
 
 
+def kill_new(scene: Scene) -> str:
+    """The program that was launched: its check fails. In half of the rounds what the rollback brings as well, so that this fails too."""
+    victims = [seen for seen in scene.ground.sights() if FLAG in seen.argv]
+    killed = [str(seen.inner) for seen in victims if seen.send(signal.SIGKILL)]
+    until = time.monotonic() + (ROLLBACK if killed and scene.choice.variant else 0.0)
+    while time.monotonic() < until:
+        killed += [str(seen.inner) for seen in scene.ground.sights() if seen.send(signal.SIGKILL)]
+        time.sleep(0.02)
+    return f"killed {' and '.join(killed)}" if killed else NO_VICTIM
+
+
 def stop_container(scene: Scene) -> str:
     """pct stop, and later pct start."""
     ground = scene.ground
@@ -203,6 +216,7 @@ VICTIMS: dict[str, Callable[[Scene], Sight | None]] = {
 STRIKES: dict[str, Callable[[Scene], str]] = {
     **{name: (_kill if name.startswith("kill") else _freeze)(find) for name, find in VICTIMS.items()},
     "kill-agent": kill_agent,
+    "kill-new": kill_new,
     "stop-container": stop_container,
     "freeze-container": freeze_container,
     "lock-container": lock_container,

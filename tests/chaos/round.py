@@ -159,7 +159,7 @@ class Round:
         if len(seen := ground.sights()) > 1:
             self._note([Broken("trainers", f"before the recovery {len(seen)} run")])
         end = claims.newest_end(ground)
-        if self.choice.fault != "stop-container" and not invariants.died_of_its_disk(ground, self.choice.fault == "fill-target-disk"):
+        if not self._excused(ground):
             if end is not None and end["run"] == scene.run:
                 self._note(claims.end_is_true(ground, end, self.old))
             if scene.second is None:
@@ -169,6 +169,12 @@ class Round:
             self.result.attach = self._say(ground, "attach", scene.run, "--on", ground.place.name)
             if self.choice.fault != "stop-container" or end is None:
                 self._note(claims.attach_is_true(ground, scene.run, self.result.attach))
+
+    def _excused(self, ground: Ground) -> bool:
+        """Whether what runs now says nothing of what was said: the round has ended it, or its own disk has, after the last word."""
+        fault = self.choice.fault
+        after = fault == "kill-new" and self.result.first in ("0", "killed")
+        return fault == "stop-container" or after or invariants.died_of_its_disk(ground, fault == "fill-target-disk")
 
     def _recover(self, scene: Scene) -> None:
         ground = scene.ground
@@ -199,7 +205,8 @@ class Round:
         self._note(invariants.record_is_true(ground))
         self._note(invariants.nothing_is_staged(ground))
         self._note(invariants.host_is_clean(ground))
-        if self.choice.disk != "directory" and self.choice.fault != "stop-container":  # there a save fails without anybody's fault
+        # in the others a save fails without anybody's fault
+        if self.choice.disk != "directory" and self.choice.fault not in ("stop-container", "kill-new"):
             self._note(invariants.saves_are_whole(ground))
         self._undisturbed(ground, may_be_dead=False)
 
