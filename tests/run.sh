@@ -164,7 +164,7 @@ version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        $beside "$1/bin/python" -m pytest -q -n 3 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+        $beside "$1/bin/python" -m pytest -q -n 4 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
 }
 
 run_other_pythons() {
@@ -172,7 +172,7 @@ run_other_pythons() {
     run_agent_tests "$agent_new"
     for directory in $others; do
         # shellcheck disable=SC2086 # lists of words
-        run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest -q -n 3 \
+        run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest -q -n 4 \
             -p no:cacheprovider -m "not lab and not serial" $controller
     done
 }
