@@ -161,16 +161,7 @@ def _text_at(pid: int, address: int) -> Optional[str]:
     """The path at an address of the process; reading its memory neither stops it nor attaches to it. Source: proc_pid_mem(5)."""
     if address < 1 << 16:
         return None
-    try:
-        handle = os.open("/proc/%d/mem" % pid, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        raw = os.pread(handle, min(4096, 4096 - address % 4096 + 4096), address).split(b"\0")[0]
-    except (OSError, OverflowError):
-        return None
-    finally:
-        os.close(handle)
+    raw = procfs.memory(pid, address, min(4096, 4096 - address % 4096 + 4096)).split(b"\0")[0]
     path = procfs.text(raw)
     return path if 1 < len(path) < 1024 and "/" in path and path.isprintable() else None
 

@@ -6,11 +6,10 @@ int lock, unsigned count, int owner.
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import Any, Dict, List, Optional, Sequence
 
-from . import calls
+from . import calls, procfs
 
 
 def circle(pid: int, threads: Sequence[Dict[str, Any]]) -> List[int]:
@@ -33,14 +32,5 @@ def circle(pid: int, threads: Sequence[Dict[str, Any]]) -> List[int]:
 def _owner(pid: int, call: Optional[calls.Call]) -> Optional[int]:
     if call is None:
         return None
-    try:
-        handle = os.open("/proc/%d/mem" % pid, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        raw = os.pread(handle, 12, call["args"][0])
-    except (OSError, OverflowError):
-        return None
-    finally:
-        os.close(handle)
+    raw = procfs.memory(pid, call["args"][0], 12)
     return struct.unpack("=iIi", raw)[2] if len(raw) == 12 else None
