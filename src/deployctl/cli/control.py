@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-TARGETS = typer.Argument(help="TARGET or TARGET:WORKLOAD.", metavar="TARGET...", show_default=False)
-PLAYBOOK = typer.Option("--playbook", metavar="NAME", help="Whose steps are taken, when several playbooks name the workload.")
+from deployctl.cli.options import HOW, How, Options, parameters, targets
 
-PLAN = typer.Option("--plan", help="Print what would happen and what runs now; change nothing.")
-QUIET = typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")
-WAIT = typer.Option("--wait", metavar="DURATION", help="Wait that long for another run's lock.")
-JSON = typer.Option("--json", help="Print the events as JSON lines.")
+PLAYBOOK: Options = {
+    "playbook": (
+        str | None,
+        typer.Option("--playbook", metavar="NAME", help="Whose steps are taken, when several playbooks name the workload."),
+    )
+}
+TO: Options = {"to": (str | None, typer.Option("--to", metavar="RUN", help="That run; without it the launch before the last one."))}
+HELP = {
+    "stop": "Stop the workload by the ladder of its playbook, and do nothing else.",
+    "start": "Launch and check the workload as its playbook says, unless it runs.",
+    "rollback": "Go back to an earlier run: its files, and its command line. It is a run itself, and can be rolled back too.",
+}
 
 
 def register(app: typer.Typer, extra: tuple[str, ...]) -> None:
     """Adds the commands; `extra` are the words after `--`."""
-    app.command("stop", help="Stop the workload by the ladder of its playbook, and do nothing else.", rich_help_panel="Commands")(
-        _command("stop", extra)
-    )
-    app.command("start", help="Launch and check the workload as its playbook says, unless it runs.", rich_help_panel="Commands")(
-        _command("start", extra)
-    )
-    app.command("rollback", rich_help_panel="Commands")(rollback)
 
+    def half(which: str) -> Callable[..., int]:
+        def call(targets: list[str], playbook: str | None, **given: Any) -> int:
+            from deployctl.cli import halves
 
-def _command(which: str, extra: tuple[str, ...]) -> Callable[..., int]:
-    def call(
-        targets: Annotated[list[str], TARGETS],
-        playbook: Annotated[str | None, PLAYBOOK] = None,
-        plan: Annotated[bool, PLAN] = False,
-        quiet: Annotated[bool, QUIET] = False,
-        wait: Annotated[str | None, WAIT] = None,
-        as_json: Annotated[bool, JSON] = False,
-    ) -> int:
+            return halves.half(which, targets, playbook, extra, os.environ, Path.cwd(), How.of(given))
+
+        return call
+
+    def rollback(targets: list[str], playbook: str | None, to: str | None, **given: Any) -> int:
         from deployctl.cli import halves
 
-        own = {"plan": plan, "quiet": quiet, "wait": wait, "as_json": as_json}
-        return halves.half(which, targets, playbook, extra, os.environ, Path.cwd(), **own)  # type: ignore[arg-type]
+        return halves.rollback(targets, to, playbook, os.environ, Path.cwd(), How.of(given))
 
-    return call
+    _add(app, "stop", half("stop"), PLAYBOOK)
+    _add(app, "start", half("start"), PLAYBOOK)
+    _add(app, "rollback", rollback, {**TO, **PLAYBOOK})
 
 
-def rollback(
-    targets: Annotated[list[str], TARGETS],
-    to: Annotated[str | None, typer.Option("--to", metavar="RUN", help="That run; without it the launch before the last one.")] = None,
-    playbook: Annotated[str | None, PLAYBOOK] = None,
-    plan: Annotated[bool, PLAN] = False,
-    quiet: Annotated[bool, QUIET] = False,
-    wait: Annotated[str | None, WAIT] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> int:
-    """Go back to an earlier run: its files, and its command line. It is a run itself, and can be rolled back too."""
-    from deployctl.cli import halves
-
-    own = {"plan": plan, "quiet": quiet, "wait": wait, "as_json": as_json}
-    return halves.rollback(targets, to, playbook, os.environ, Path.cwd(), **own)  # type: ignore[arg-type]
+def _add(app: typer.Typer, name: str, call: Callable[..., int], own: Options) -> None:
+    signature = inspect.Signature([targets("TARGET or TARGET:WORKLOAD."), *parameters({**own, **HOW})])
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    app.command(name, help=HELP[name], rich_help_panel="Commands")(call)

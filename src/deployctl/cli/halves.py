@@ -8,6 +8,7 @@ from pathlib import Path
 from deployctl import inventory, playbooks
 from deployctl import playbook as playbook_file
 from deployctl.cli import run
+from deployctl.cli.options import How
 from deployctl.errors import WordsError, suggestion
 from deployctl.inventory import TargetSpec
 from deployctl.plan import BACK, START, STOP, Plan, back, bind
@@ -19,9 +20,8 @@ HALVES = {"stop": STOP, "start": START}
 
 
 def half(
-    which: str, words: Sequence[str], named: str | None, extra: tuple[str, ...], environment: Mapping[str, str], cwd: Path,
-    *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
-) -> int:  # fmt: skip
+    which: str, words: Sequence[str], named: str | None, extra: tuple[str, ...], environment: Mapping[str, str], cwd: Path, how: How
+) -> int:
     """The exit status of the half on its targets, `TARGET` or `TARGET:WORKLOAD`. Raises DeployError before anything is changed."""
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     able = _able(HALVES[which][0], named, environment, cwd)
@@ -31,13 +31,10 @@ def half(
         for target in hosts.select([name]):
             chosen = _of(workload or _only(target, able), able, which)
             bound.append(bind(chosen, target, {}, extra, keep=which == "start", only=HALVES[which]))
-    return run.plans(bound, plan=plan, quiet=quiet, as_json=as_json, wait=wait)
+    return run.plans(bound, how)
 
 
-def rollback(
-    words: Sequence[str], to: str | None, named: str | None, environment: Mapping[str, str], cwd: Path,
-    *, plan: bool, quiet: bool, wait: str | None, as_json: bool,
-) -> int:  # fmt: skip
+def rollback(words: Sequence[str], to: str | None, named: str | None, environment: Mapping[str, str], cwd: Path, how: How) -> int:
     """The exit status of going back to an earlier run on each target. Raises DeployError before anything is changed."""
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     able = _able("launch", named, environment, cwd)
@@ -50,7 +47,7 @@ def rollback(
                 with open_session(target, connections) as session:
                     found = session.ask("restore", to=to, workload=chosen.workload.as_data(), stage=False)
                 bound.append(back(chosen, found))
-    return run.plans(bound, plan=plan, quiet=quiet, as_json=as_json, wait=wait)
+    return run.plans(bound, how)
 
 
 def _able(word: str, named: str | None, environment: Mapping[str, str], cwd: Path) -> list[LoadedPlaybook]:
@@ -98,5 +95,3 @@ def _of(workload: str, able: Sequence[LoadedPlaybook], which: str) -> LoadedPlay
         names = ", ".join(one.name for one in found)
         raise WordsError(f"the playbooks {names} {which} '{workload}' in different ways", todo=f"name one: --playbook {found[0].name}")
     return found[0]
-
-

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deployctl import fleet, inventory
-from deployctl.errors import DeployError, WordsError
-from deployctl.report import faults
+from deployctl import inventory
+from deployctl.cli.each import each
+from deployctl.errors import WordsError
+from deployctl.inventory import TargetSpec
 from deployctl.report import releases as report
 from deployctl.runner import open_session, who
 from deployctl.transports.connect import Connections
@@ -20,19 +20,16 @@ def releases(words: Sequence[str], as_json: bool) -> int:
     """Prints what each target keeps; the worst exit status. Raises WordsError."""
     hosts = inventory.load(inventory.find_hosts_file(os.environ, Path.cwd()))
     asked = [(target, word.partition(":")[2]) for word in words for target in hosts.select([word.partition(":")[0]])]
-    statuses = []
     with Connections() as connections:
-        for target, workload in asked:
-            try:
-                with open_session(target, connections) as session:
-                    found = session.ask("releases", workload=workload or None)["releases"]
-                shown = [json.dumps({"target": target.name, "releases": found})] if as_json else report.lines(target.name, found)
-                print("\n".join(shown))
-                statuses.append(0)
-            except DeployError as error:
-                print("\n".join(faults.lines(error)), file=sys.stderr)
-                statuses.append(error.exit_status)
-    return fleet.worst(statuses)
+
+        def ask(one: tuple[TargetSpec, str]) -> int:
+            target, workload = one
+            with open_session(target, connections) as session:
+                found = session.ask("releases", workload=workload or None)["releases"]
+            print(json.dumps({"target": target.name, "releases": found}) if as_json else "\n".join(report.lines(target.name, found)))
+            return 0
+
+        return each(asked, ask)
 
 
 def forget(word: str) -> int:

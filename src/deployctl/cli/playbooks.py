@@ -11,20 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from deployctl import document, flags, playbooks
+from deployctl.cli.options import HOW, How, Options, parameters, targets
 from deployctl.errors import WordsError, suggestion
 from deployctl.flags import Flag
 
 PANEL = "Flags of the workload"
 _BRACKET = re.compile(r"(\\*)\[((?:[a-z#/@][^\[]*?\])?)")  # backslashes, and the rest of what would be a tag
 _EMOJI = re.compile(r":(?=\S+?:)")
-OWN = {
-    "plan": (bool, typer.Option("--plan", help="Print what would happen and what runs now; change nothing.")),
-    "quiet": (bool, typer.Option("--quiet", "-q", help="Print only what went wrong (for nights).")),
-    "wait": (str | None, typer.Option("--wait", metavar="DURATION", help="Wait that long for another run or a backup, for example 10m.")),
-    "as_json": (bool, typer.Option("--json", help="Print the events as JSON lines.")),
+OWN: Options = {
+    **HOW,
     "keep": (bool, typer.Option("--keep-flags", help="Flags that are not given have the values of the last launch.")),
     "unset": (list[str] | None, typer.Option("--unset", metavar="FLAG", help="Take a flag away; may be given several times.")),
-}  # deployctl's own options: parameter -> type, option
+}
 OPTIONS = ("plan", "quiet", "wait", "json", "keep-flags", "unset", "help")
 
 
@@ -64,10 +62,11 @@ def _command(path: Path, peek: playbooks.Peek, environment: Mapping[str, str], c
         if clash:
             raise _clash(path, clash[0])
         values = {flag.name: _value(flag, given[parameter]) for parameter, flag in declared.items() if given[parameter] not in (None, [])}
-        own = {parameter: given[parameter] for parameter in OWN} | {"unset": _unset(given["unset"] or [], values, all_flags)}
-        return run.playbook(path, given["targets"], values, extra, environment, cwd, **own)
+        unset = _unset(given["unset"] or [], values, all_flags)
+        return run.playbook(path, given["targets"], values, extra, environment, cwd, How.of(given), keep=given["keep"], unset=unset)
 
-    call.__signature__ = inspect.Signature([_targets(), *(_option(*item) for item in declared.items()), *_own()])  # type: ignore[attr-defined]
+    words = [targets("Names of targets or groups in the hosts file."), *(_option(*item) for item in declared.items()), *parameters(OWN)]
+    call.__signature__ = inspect.Signature(words)  # type: ignore[attr-defined]
     return call
 
 
@@ -100,11 +99,6 @@ def _unset(named: list[str], values: Mapping[str, Any], known: tuple[Flag, ...])
     return tuple(names[word.lstrip("-")] for word in named)
 
 
-def _targets() -> inspect.Parameter:
-    argument = typer.Argument(help="Names of targets or groups in the hosts file.", metavar="TARGET...", show_default=False)
-    return inspect.Parameter("targets", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Annotated[list[str], argument])
-
-
 def _option(parameter: str, flag: Flag) -> inspect.Parameter:
     """The option of a flag. Text becomes a value in Flag.parse, so the option takes text; its metavar tells the type."""
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -130,10 +124,3 @@ def _help(flag: Flag) -> str:
     if flag.several:
         notes.append("once for each value")
     return f"{flag.help} [{'; '.join(notes)}]".strip() if notes else flag.help
-
-
-def _own() -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False if kind is bool else None, annotation=Annotated[kind, option])
-        for name, (kind, option) in OWN.items()
-    ]

@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 
 def releases(
-    targets: Annotated[list[str], typer.Argument(help="TARGET or TARGET:WORKLOAD.", metavar="TARGET...", show_default=False)],
+    targets: Annotated[list[str], typer.Argument(help="TARGET or TARGET:WORKLOAD.", metavar="TARGET", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a target.")] = False,
 ) -> int:
     """List what is kept for going back, and the live files that another hand has changed."""

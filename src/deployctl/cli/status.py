@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    targets: Annotated[list[str], typer.Argument(help="TARGET or TARGET:WORKLOAD.", metavar="TARGET...", show_default=False)],
+    targets: Annotated[list[str], typer.Argument(help="TARGET or TARGET:WORKLOAD.", metavar="TARGET", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a target.")] = False,
 ) -> int:
     """What runs on the targets: pid, flags, since when, by which run. Takes no lock and changes nothing."""

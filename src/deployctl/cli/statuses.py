@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deployctl import fleet, inventory, playbooks
+from deployctl import inventory, playbooks
 from deployctl import playbook as playbook_file
+from deployctl.cli.each import each
 from deployctl.errors import DeployError, RefusedError, suggestion
-from deployctl.report import faults, states
+from deployctl.inventory import TargetSpec
+from deployctl.report import states
 from deployctl.runner import open_session
 from deployctl.transports.connect import Connections
 
@@ -21,19 +22,17 @@ def show(words: Sequence[str], as_json: bool, environment: Mapping[str, str], cw
     hosts = inventory.load(inventory.find_hosts_file(environment, cwd))
     asked = [(target, word.partition(":")[2]) for word in words for target in hosts.select([word.partition(":")[0]])]
     workloads = named(environment, cwd)
-    statuses = []
     with Connections() as connections:
-        for target, workload in asked:
-            try:
-                with open_session(target, connections) as session:
-                    answer = session.ask("status", workloads=workloads)
-                answer = _only(answer, workload, target.name) if workload else answer
-                print(json.dumps({"target": target.name, **answer}) if as_json else "\n".join(states.lines(target.name, answer)))
-                statuses.append(0)
-            except DeployError as error:
-                print("\n".join(faults.lines(error)), file=sys.stderr)
-                statuses.append(error.exit_status)
-    return fleet.worst(statuses)
+
+        def ask(one: tuple[TargetSpec, str]) -> int:
+            target, workload = one
+            with open_session(target, connections) as session:
+                answer = session.ask("status", workloads=workloads)
+            answer = _only(answer, workload, target.name) if workload else answer
+            print(json.dumps({"target": target.name, **answer}) if as_json else "\n".join(states.lines(target.name, answer)))
+            return 0
+
+        return each(asked, ask)
 
 
 def named(environment: Mapping[str, str], cwd: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deployctl.cli import hosts
+from deployctl.cli import above
 from deployctl.errors import DeployError, WordsError, suggestion
 from deployctl.report import faults, remedies, whys
 from deployctl.target import Session
@@ -42,7 +42,7 @@ def show(asked: Asked, as_json: bool, verbose: bool, environment: Mapping[str, s
     target, workload = _target(asked, environment, cwd)
     request = _request(asked, workload)
     try:
-        with Connections() as connections, hosts.above(target, connections) as host:
+        with Connections() as connections, above.above(target, connections) as host:
             answer = host.frozen(request)
             if answer is None:
                 with _open(target, connections) as session:
