@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests import site as sites
 from tests.lab.lab import Lab
+from tests.operators import GROUP
 from tests.site import Site
 
 HERE, PVE, CT200, CT201 = "here", *(pytest.param(name, marks=pytest.mark.lab) for name in ("pve", "ct200", "ct201"))
@@ -42,6 +45,18 @@ def local_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]
 def ct_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A trainer's site in the privileged container."""
     yield from _site(request, tmp_path, "ct200")
+
+
+@pytest.fixture
+def shared_state() -> Iterator[Path]:
+    """A state directory that the operators of tests/operators.py share."""
+    with TemporaryDirectory(dir="/tmp") as made:  # pytest's own directories are root's alone
+        os.chmod(made, 0o755)
+        state = Path(made, "state")
+        state.mkdir()
+        os.chown(state, 0, GROUP)
+        os.chmod(state, 0o2770)
+        yield state
 
 
 def _site(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Iterator[Site]:

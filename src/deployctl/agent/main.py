@@ -30,6 +30,7 @@ OPERATIONS = {
     "attach": ("follow", "attach"),
     "why": ("why", "why"),
     "host": ("host", "host"),
+    "records": ("records", "records"),
     "history": ("runs", "history"),
     "cancel": ("runs", "cancel"),
     "restore": ("restore", "restore"),

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deployctl import __version__
-from deployctl.cli import adopt, control, demo, playbooks, releases, runs, status, why
+from deployctl.cli import adopt, control, demo, hosts, playbooks, releases, runs, status, why
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -23,10 +23,10 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     """The application, with the playbooks that are found now; `extra` are the words after `--`."""
     app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_main)
-    for part in (status, why, adopt, runs, releases, demo):
+    for part in (status, why, adopt, runs, releases, hosts, demo):
         part.register(app)
     control.register(app, extra)
-    own = {command.name or "" for command in app.registered_commands}
+    own = {command.name or "" for command in app.registered_commands} | {group.name or "" for group in app.registered_groups}
     for path in playbooks.register(app, os.environ, Path.cwd(), extra, own):
         print(f"note: {path} has the name of a command of deployctl and is passed over; rename it", file=sys.stderr)
     return app
