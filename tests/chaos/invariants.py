@@ -18,6 +18,7 @@ from tests.chaos.eyes import Sight
 from tests.chaos.ground import Ground
 
 FLAG = "--profile-interval=60"
+WRITTEN = 2.0  # seconds that a minder has to write down an end
 EXITS = 1.0  # seconds between the end of a process's name and that of its open files, at the most
 WORK_FILES = (".job", ".cancel", ".reserve")
 
@@ -127,16 +128,19 @@ def saves_are_whole(ground: Ground) -> Iterator[Broken]:
             yield Broken("checkpoint", f"{saved[1]} is not whole")
 
 
-def died_of_its_disk(ground: Ground, filled: bool) -> bool:
-    """Whether the last trainer ended by itself because its own disk was full: no word of deployctl is wrong by that.
+def died_of_its_disk(ground: Ground, run: str, filled: bool) -> bool:
+    """Whether the trainer that the run launched ended by itself because its own disk was full: no word of deployctl is wrong by that.
 
     On a disk that was filled its last words have no room: there its exit status, as the minder kept it, says that nobody killed it.
     """
-    if ground.sights():
-        return False
-    ended = read_json(ground.path(f"{ground.runs}/../exit.json")) or {}
-    by_itself = filled and ended.get("status", 0) != 0
-    return by_itself or "No space left on device" in _text(ground.path(ground.log))[-2000:]
+    until = time.monotonic() + WRITTEN
+    while not ground.sights() and time.monotonic() < until:
+        ended = read_json(ground.path(f"{ground.runs}/../exit.json")) or {}
+        by_itself = filled and ended.get("run") == run and ended.get("status", 0) != 0
+        if by_itself or "No space left on device" in _text(ground.path(ground.log))[-2000:]:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def _whole(path: Path) -> bool:

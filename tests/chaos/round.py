@@ -159,22 +159,25 @@ class Round:
         if len(seen := ground.sights()) > 1:
             self._note([Broken("trainers", f"before the recovery {len(seen)} run")])
         end = claims.newest_end(ground)
-        if not self._excused(ground):
-            if end is not None and end["run"] == scene.run:
-                self._note(claims.end_is_true(ground, end, self.old))
-            if scene.second is None:
-                self._note(claims.status_is_true(ground, scene.controller.returncode, "the first restart"))
+        untrue = [*claims.end_is_true(ground, end, self.old)] if end is not None and end["run"] == scene.run else []
+        if scene.second is None:
+            untrue += claims.status_is_true(ground, scene.controller.returncode, "the first restart")
+        if untrue and not self._excused(scene):
+            self._note(untrue)
         self._say(ground, "status", ground.place.name, allowed={0})
         if scene.run:
             self.result.attach = self._say(ground, "attach", scene.run, "--on", ground.place.name)
             if self.choice.fault != "stop-container" or end is None:
                 self._note(claims.attach_is_true(ground, scene.run, self.result.attach))
 
-    def _excused(self, ground: Ground) -> bool:
-        """Whether what runs now says nothing of what was said: the round has ended it, or its own disk has, after the last word."""
+    def _excused(self, scene: Scene) -> bool:
+        """Whether what runs now says nothing of what was said: the round has ended it, or its own disk has, after the last word.
+
+        Asked after the look: a trainer may end between the two.
+        """
         fault = self.choice.fault
         after = fault == "kill-new" and self.result.first in ("0", "killed")
-        return fault == "stop-container" or after or invariants.died_of_its_disk(ground, fault == "fill-target-disk")
+        return fault == "stop-container" or after or invariants.died_of_its_disk(scene.ground, scene.run, fault == "fill-target-disk")
 
     def _recover(self, scene: Scene) -> None:
         ground = scene.ground
