@@ -19,7 +19,7 @@ def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
     It begins where the run's events say that an earlier life of it ended.
     """
     past = runs.past(session.home, spec["run"])
-    if past == jobs.Past():
+    if past == runs.Past():
         session.events.make_reserve()
     bell, ring = os.pipe()
     pid = os.fork()
@@ -36,12 +36,12 @@ def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
         os._exit(status)
 
 
-def _live(session: Any, spec: Dict[str, Any], past: jobs.Past, ring: int) -> int:
+def _live(session: Any, spec: Dict[str, Any], past: runs.Past, ring: int) -> int:
     _leave_the_session(session)
     show_as("deployctl: job of %s (run %s)" % (spec["workload"]["name"], spec["run"]))
     job = jobs.Job(spec, session.home, session.events, ring, [session.lock, ring])
     own = procfs.look(os.getpid()) or {}
-    job.emit("cutover", sync=True, job_pid=os.getpid(), started=own.get("started"), boot=own.get("boot"), again=past != jobs.Past())
+    job.emit("cutover", sync=True, job_pid=os.getpid(), started=own.get("started"), boot=own.get("boot"), again=past != runs.Past())
     try:
         if scope.look() is not None:
             scope.leave("deployctl-%s-%d" % (spec["run"], os.getpid()))  # an earlier life's scope may still hold what it launched

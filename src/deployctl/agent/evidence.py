@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import calls, cgroups, files, procfs
 from .procfs import Seen
@@ -18,8 +18,13 @@ Sample = Dict[str, Any]
 Thread = Dict[str, Any]
 APART = 0.5  # seconds between two samples, at least, before a rate means anything
 EXITING, DUMPED, SIGNALED = 0x4, 0x200, 0x400  # PF_EXITING, PF_DUMPCORE, PF_SIGNALED. Source: the kernel's sched.h
-MOST_THREADS = 256
+MOST, MOST_THREADS = 24, 256  # processes of a tree, threads of a process, that are looked at closely
 _PROGRAM = re.compile(r"(python|pypy|ruby|perl|node)[\d.]*t?")
+
+
+def samples(members: Sequence[Seen]) -> List[Sample]:
+    """A sample of each of the first ones that live."""
+    return [taken for taken in map(sample, members[:MOST]) if taken["seen"] is not None]
 
 
 def sample(seen: Seen) -> Sample:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import check, golive, ladder, launch, procfs, state, tree
 from .faults import Cancelled, Fault, NotStopped, bug
 from .place import Place
+from .runs import Past
 
 Operation = Dict[str, Any]
 MINDED, UNMINDED = 3.0, 0.3  # seconds that a minder has to write down an end; without knowing whether there is one
@@ -23,18 +24,6 @@ OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
     "launch": launch.launch,
     "check": check.check,
 }
-
-
-class Past(NamedTuple):
-    """What an earlier life of the job had done: where it was, when the old process was gone, which signals had gone out."""
-
-    which: str = "do"
-    at: int = 0
-    stopped_at: Optional[float] = None
-    rung: int = -1  # the index of the last rung that had begun
-    signalled: bool = False  # whether its signal is known to have gone out
-    why: str = ""  # why it had begun to undo
-    cancelled: bool = False  # whether that was a person's wish
 
 
 class Job:

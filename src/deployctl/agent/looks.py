@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import diagnose, evidence, files, stacks
 from .case import Case, Watched
 from .evidence import Sample
 from .procfs import Seen
 
-MOST = 24  # processes of a tree that are looked at closely
 Samples = Dict[Tuple[int, int], Sample]
-
-
-def take(members: Sequence[Seen]) -> List[Sample]:
-    """A sample of each of the first ones that live."""
-    return [sample for sample in map(evidence.sample, members[:MOST]) if sample["seen"] is not None]
 
 
 def by_name(samples: Sequence[Sample]) -> Samples:
@@ -36,11 +30,11 @@ class Looks:
     def before_the_first(self, members: Sequence[Seen]) -> None:
         """Keeps how they are right before the first signal; later calls change nothing."""
         if not self._before:
-            self._before = by_name(take(members))
+            self._before = by_name(evidence.samples(members))
 
     def again(self, members: Sequence[Seen]) -> None:
         """Keeps how they are now, for the next verdict's rates."""
-        self._lately, self._at = by_name(take(members)), time.monotonic()
+        self._lately, self._at = by_name(evidence.samples(members)), time.monotonic()
 
     def due(self) -> bool:
         """Whether enough time has gone by since then for a rate."""
@@ -50,7 +44,7 @@ class Looks:
         self, about: Seen, gone: bool, members: Sequence[Seen], signals: Sequence[str], exit: Optional[Dict[str, Any]] = None
     ) -> diagnose.Verdict:
         """About one process of the tree; about what it left behind when it is `gone`. The look of now is kept for the next verdict."""
-        now = by_name(take([about, *(seen for seen in members if seen is not about)]))
+        now = by_name(evidence.samples([about, *(seen for seen in members if seen is not about)]))
         main = self._watched(about, now)
         if gone:
             main = main._replace(now=evidence.gone())

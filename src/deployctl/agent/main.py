@@ -37,6 +37,7 @@ OPERATIONS = {
     "releases": ("releases", "releases"),
     "forget": ("releases", "forget"),
 }  # imported when asked for: each module costs time to compile in the target
+AHEAD = ("manifest", "stage", "verify", "diagnose", "golive", "ladder", "launch", "check", "follow")  # what a run asks for later
 
 
 class Session:
@@ -61,6 +62,7 @@ class Session:
         self.brought: Set[str] = set()  # what the pushes of the run bring, changed or not, and what they remove: absolute paths
         self.leaving: Set[str] = set()
         self.handed_over = False  # a job was forked: what was staged is its business now
+        self.ahead = list(AHEAD)
 
     def settle(self, request: Request) -> state.Home:
         """Takes over what the request says of run and workload."""
@@ -86,6 +88,7 @@ class Session:
     def serve(self) -> None:
         """Answers until the controller says close. Raises HungUp when it leaves without a word."""
         while True:
+            self.look_ahead()
             request = self.wire.next()
             assert request is not None
             if self.events is not None:  # until `open` has begun the file, its request carries them
@@ -96,6 +99,11 @@ class Session:
                 return
             self.wire.send(dict({"id": request.get("id")}, **self.answer(request)))
             self.wire.busy()
+
+    def look_ahead(self) -> None:
+        """Compiles what a run will ask for, while the controller is not heard: it hashes, packs, or is far away."""
+        while self.events is not None and self.ahead and self.wire.quiet():
+            importlib.import_module("." + self.ahead.pop(0), __package__)
 
     def answer(self, request: Request) -> Dict[str, Any]:
         """{"answer": …} or {"error": …}; a bug of ours is an error with its place, not a silent end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional
 
-from . import adopt, become, capture, environment, launchers, lock, looks, program, respawn, runs, scope, starts, state, tree, unit
+from . import adopt, become, capture, environment, evidence, launchers, lock, program, respawn, runs, scope, starts, state, tree, unit
 from .faults import Busy, Fault, Refused
 
 Facts = Dict[str, Any]
@@ -55,7 +55,7 @@ def facts(session: Any) -> Facts:
         session.capture = _noting(faults, "capture", lambda: capture.capture(session.before["pid"]))
     top = session.before
     members = tree.tree([top["pid"]], os.fsencode(session.home.mark)) if top else []
-    session.samples = looks.take(members)
+    session.samples = evidence.samples(members)
     inherited = _noting(faults, "program", lambda: adopt.inherit(session))
     surroundings = _noting(faults, "environment", lambda: _surroundings(session)) if "program" not in faults else None
     session.program = _noting(faults, "program", lambda: _program(session, surroundings)) if surroundings is not None else None

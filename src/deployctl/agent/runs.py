@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from . import job as jobs
 from . import lock, procfs, state, unit
 from .faults import Refused
 
 Event = Dict[str, Any]
+
+
+class Past(NamedTuple):
+    """What an earlier life of the job had done: where it was, when the old process was gone, which signals had gone out."""
+
+    which: str = "do"
+    at: int = 0
+    stopped_at: Optional[float] = None
+    rung: int = -1  # the index of the last rung that had begun
+    signalled: bool = False  # whether its signal is known to have gone out
+    why: str = ""  # why it had begun to undo
+    cancelled: bool = False  # whether that was a person's wish
 
 
 def events_of(home: state.Home, run: str) -> Iterator[Event]:
@@ -24,9 +35,9 @@ def events_of(home: state.Home, run: str) -> Iterator[Event]:
         return
 
 
-def past(home: state.Home, run: str) -> jobs.Past:
+def past(home: state.Home, run: str) -> Past:
     """Where the job of a run was when its life ended; the beginning for one that has not begun."""
-    found = jobs.Past()
+    found = Past()
     for event in events_of(home, run):
         if event["what"] == "op":
             found = found._replace(which=event["list"], at=event["index"])

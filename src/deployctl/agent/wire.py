@@ -47,6 +47,10 @@ class Wire:
             elif also in ready or (until is not None and time.monotonic() >= until):
                 return None
 
+    def quiet(self) -> bool:
+        """Whether nothing waits to be heard."""
+        return b"\n" not in self._buffer and not select.select([self.source], [], [], 0)[0]
+
     def _read(self) -> None:
         data = os.read(self.source, 1 << 16)
         if not data:
