@@ -15,6 +15,7 @@ import pytest
 
 from deployctl.agent import procfs
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE = 20.0  # seconds that a test waits for what must come
 OURS = str(os.getpid())  # in every name that is looked for, since other runs of these tests may be under way
 
@@ -125,8 +126,9 @@ def alive(pid: int) -> bool:
 
 def as_nobody(code: str) -> str:
     """What the code prints when it runs as another user, who may not be able to read our source: it is imported before."""
-    path = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(procfs.__file__))))
-    loader = f"import os, sys\nsys.path.insert(0, {path!r})\nfrom deployctl.agent import capture, diagnose, faults, ladder, procfs\n"
+    paths = [os.path.join(ROOT, "src"), ROOT]
+    modules = "from deployctl.agent import capture, evidence, faults, hearing, ladder, procfs\nfrom tests.agent.judged import judged\n"
+    loader = f"import os, sys\nsys.path[:0] = {paths!r}\n" + modules
     change = "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     argv = [sys.executable, "-c", loader + change + code]
     return subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=True).stdout

@@ -7,23 +7,24 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import diagnose, procfs
+from deployctl.agent import evidence, hearing, procfs
 
 from .conftest import BLOCKS, IGNORES, SIGNALFD, SLEEP, SWALLOWS, TRACER, VFORKS, as_nobody, asleep, until
+from .judged import judged
 
 
 def asked(pid: int, name: str) -> Any:
     """The verdict about a process that got the signal and did not end."""
-    before = diagnose.sample(procfs.look(pid))
-    if diagnose.deaf(procfs.look(pid), name) is None:
+    before = evidence.sample(procfs.look(pid))
+    if hearing.deaf(procfs.look(pid), name) is None:
         os.kill(pid, getattr(signal, f"SIG{name}"))
-    until(lambda: time.monotonic() - before["at"] > diagnose.APART)
-    return diagnose.verdict(before, diagnose.sample(before["seen"]), name)
+    until(lambda: time.monotonic() - before["at"] > evidence.APART)
+    return judged(before, evidence.sample(before["seen"]), name)
 
 
 def test_what_a_shell_leaves_behind_is_ignored_by_inheritance(start: Any) -> None:
     started = start(IGNORES.format(names="[2, 3]"))
-    assert diagnose.deaf(procfs.look(started.pid), "INT") == ("signal-ignored", "inherited")
+    assert hearing.deaf(procfs.look(started.pid), "INT") == ("signal-ignored", "inherited")
     found = asked(started.pid, "INT")
     assert (found["verdict"], found["detail"]) == ("signal-ignored", "inherited")
     assert (found["confidence"], found["next"]) == ("proven", "signal:TERM")
@@ -40,13 +41,13 @@ def test_the_first_process_of_a_namespace_gets_handled_signals_only(start: Any) 
     child = until(lambda: [pid for pid in procfs.everyone() if (procfs.glance(pid) or (0, 0, 0, 0))[3] == started.pid])[0]
     started.pids = [child]
     seen = procfs.look(child)
-    assert [diagnose.deaf(seen, name) for name in ("TERM", "INT", "KILL")] == [("signal-ignored", "pid1"), None, None]
-    assert diagnose.deaf(dict(seen, pid=1), "KILL") == ("signal-ignored", "pid1")
+    assert [hearing.deaf(seen, name) for name in ("TERM", "INT", "KILL")] == [("signal-ignored", "pid1"), None, None]
+    assert hearing.deaf(dict(seen, pid=1), "KILL") == ("signal-ignored", "pid1")
 
 
 def test_a_signal_that_every_thread_blocks_stays_queued(start: Any) -> None:
     started = start(BLOCKS)
-    assert diagnose.deaf(procfs.look(started.pid), "INT") == ("signal-blocked", "every-thread")
+    assert hearing.deaf(procfs.look(started.pid), "INT") == ("signal-blocked", "every-thread")
     os.kill(started.pid, signal.SIGINT)
     found = asked(started.pid, "INT")
     assert (found["verdict"], found["next"]) == ("signal-blocked", "signal:TERM")
@@ -54,12 +55,12 @@ def test_a_signal_that_every_thread_blocks_stays_queued(start: Any) -> None:
 
 
 def test_a_blocked_signal_may_be_taken_through_a_descriptor(start: Any) -> None:
-    assert diagnose.deaf(procfs.look(start(SIGNALFD).pid), "INT") is None
+    assert hearing.deaf(procfs.look(start(SIGNALFD).pid), "INT") is None
 
 
 def test_a_signal_of_another_user_is_refused(start: Any) -> None:
     pid = start(SLEEP).pid
-    code = f"seen = procfs.look({pid}); print(diagnose.deaf(seen, 'INT'), diagnose.verdict(None, diagnose.sample(seen), 'INT'))"
+    code = f"seen = procfs.look({pid}); print(hearing.deaf(seen, 'INT'), judged(None, evidence.sample(seen), 'INT'))"
     said = as_nobody(code)
     assert said.startswith("('no-permission', 'eperm')")
     assert repr("no-permission") in said.splitlines()[0].split("verdict", 1)[1]
@@ -71,7 +72,7 @@ def test_a_dead_process_that_nobody_collects_is_a_zombie(start: Any) -> None:
     seen = procfs.look(started.pid)
     started.process.send_signal(signal.SIGKILL)
     until(lambda: procfs.look(started.pid)["state"] == "Z")
-    found = diagnose.verdict(None, diagnose.sample(seen), "KILL")
+    found = judged(None, evidence.sample(seen), "KILL")
     assert (found["verdict"], found["kill_useless"]) == ("zombie", True)
     assert f"parent: {os.getpid()}" in found["evidence"]
 
@@ -80,7 +81,7 @@ def test_a_stopped_process_is_suspended_for_all_but_kill(start: Any) -> None:
     started = start(SLEEP)
     os.kill(started.pid, signal.SIGSTOP)
     seen = until(lambda: [look for look in [procfs.look(started.pid)] if look["state"] == "T"])[0]
-    assert [diagnose.deaf(seen, name) for name in ("TERM", "KILL", "CONT")] == [("suspended", "stop-signal"), None, None]
+    assert [hearing.deaf(seen, name) for name in ("TERM", "KILL", "CONT")] == [("suspended", "stop-signal"), None, None]
     found = asked(started.pid, "INT")
     assert (found["verdict"], found["next"], found["confidence"]) == ("suspended", "cont", "proven")
 
@@ -114,7 +115,7 @@ def test_what_cannot_be_read_is_named_and_leaves_the_verdict_open(start: Any) ->
     started = start(hides + SWALLOWS)
     asleep(started.pid)
     os.kill(started.pid, signal.SIGINT)
-    said = as_nobody(f"seen = procfs.look({started.pid}); print(diagnose.verdict(diagnose.sample(seen), diagnose.sample(seen), 'INT'))")
+    said = as_nobody(f"seen = procfs.look({started.pid}); print(judged(evidence.sample(seen), evidence.sample(seen), 'INT'))")
     assert repr("unexplained") in said
     assert "unreadable: " in said
 
@@ -133,6 +134,6 @@ ENDS = [
 
 @pytest.mark.parametrize(("name", "ended", "verdict", "detail"), ENDS)
 def test_how_it_went_is_told_by_the_signal_and_the_exit(start: Any, name: Any, ended: Any, verdict: str, detail: str) -> None:
-    before = diagnose.sample(procfs.look(start(SLEEP).pid))
-    found = diagnose.verdict(before, diagnose.gone(), name, exit=ended)
+    before = evidence.sample(procfs.look(start(SLEEP).pid))
+    found = judged(before, evidence.gone(), name, exit=ended)
     assert (found["verdict"], found["detail"]) == (verdict, detail)

@@ -15,6 +15,7 @@ import pytest
 from deployctl.agent import evidence, procfs, state, why
 
 from .conftest import LEAVES_WORKERS, SLEEP, alive, asleep, until
+from .judged import judged
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -356,16 +357,14 @@ def test_a_frozen_group_is_told_with_what_kill_would_do(start: Any) -> None:
 
 def test_dying_without_an_end_is_told_by_the_flags_of_the_threads() -> None:
     """The state itself is brought about in tests/stuck; here: the rule holds only where no CPU is used."""
-    from deployctl.agent import diagnose
-
     seen = procfs.look(os.getpid())
     now = dict(evidence.sample(seen), usage={"cpu_ticks": 0, "written_bytes": 0, "switches": 0, "read_bytes": 0})
     now["seen"]["state"], now["flags"] = "D", evidence.EXITING | evidence.SIGNALED
     now["threads"] = [dict(now["threads"][0], flags=now["flags"], state="D")]
     lately = dict(now, at=now["at"] - 1)
-    assert diagnose.verdict(lately, now, "INT")["verdict"] == "exiting-stuck"
+    assert judged(lately, now, "INT")["verdict"] == "exiting-stuck"
     busy = dict(now, usage=dict(now["usage"], cpu_ticks=100))
-    assert diagnose.verdict(lately, busy, "INT")["verdict"] == "shutdown-progressing"
+    assert judged(lately, busy, "INT")["verdict"] == "shutdown-progressing"
 
 
 def test_nothing_under_that_number_and_no_earlier_look_is_a_guess() -> None:

@@ -6,7 +6,8 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from . import diagnose, files, launchers, procfs, sending, tree
+from . import evidence, files, launchers, procfs, sending, tree
+from .case import Verdict
 from .launchers import Line
 from .looks import Looks
 from .pace import Pace
@@ -169,17 +170,17 @@ class Climb:
             alive=alive, taken=taken, growing=done.growing,
         )  # fmt: skip
 
-    def verdict(self) -> diagnose.Verdict:
+    def verdict(self) -> Verdict:
         """About the addressee; about what it left behind when it is gone. Without an earlier look it takes two, half a second apart."""
         about = self.shown()
         if not self.looks.due():
             self.looks.again([about, *self.members])
-            time.sleep(diagnose.APART)
+            time.sleep(evidence.APART)
         signals = self.sent or ([self.tried] if self.tried else [])
         gone = self.top_now() is None and self.top is not None
         return self.looks.verdict(self.top if gone and self.top else about, gone, self.members, list(dict.fromkeys(signals)))
 
-    def ended_how(self) -> Tuple[diagnose.Verdict, Optional[Dict[str, Any]]]:
+    def ended_how(self) -> Tuple[Verdict, Optional[Dict[str, Any]]]:
         """(the verdict about a tree of which nothing is left, {"status"} or {"signal"} of its top where that is known)."""
         assert self.top is not None
         how = self.exit()

@@ -1,5 +1,4 @@
-"""Why a process still runs, or how it went: a verdict of a fixed list with its evidence. It sends no signal and waits for nothing but,
-for a Python's frames, half a second at most.
+"""Why a process still runs, or how it went: a verdict of a fixed list with its evidence. It sends no signal and waits for nothing.
 
 A verdict is {"verdict", "detail", "confidence" ("proven": the kernel states it, "strong", "hint"), "also" (further verdicts that hold),
 "evidence" (lines `name: value`), "unreadable" (names), "next" ("wait", "signal:NAME", "signal-child:PID", "cont", "thaw", "end-tracer",
@@ -8,39 +7,10 @@ A verdict is {"verdict", "detail", "confidence" ("proven": the kernel states it,
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import List
 
-from . import aftermath, evidence, files, kernel, stacks, taken
-from .case import Case, Finding, Verdict, Watched, answer
-from .evidence import APART, Sample
-from .hearing import UNSTOPPABLE, Deaf, deaf
-from .procfs import Seen
-
-__all__ = ["APART", "UNSTOPPABLE", "Case", "Deaf", "Sample", "Verdict", "Watched", "deaf", "gone", "judge", "rates", "sample", "verdict"]
-sample, gone, rates = evidence.sample, evidence.gone, evidence.rates
-
-
-def verdict(
-    before: Optional[Sample],
-    now: Sample,
-    signal: Optional[str],
-    *,
-    lately: Optional[Sample] = None,
-    survivors: Sequence[Seen] = (),
-    exit: Optional[Dict[str, Any]] = None,
-    after: Sequence[str] = (),
-) -> Verdict:
-    """The verdict about one process of a stop: before the first signal, lately (a little ago, for the rates) and now.
-
-    signal: the last one that was sent or tried; after: all of them, where that is known. survivors: what lives of the tree.
-    """
-    main = Watched(None, before, lately or before, now)
-    below = [seen for seen in survivors if now["seen"] is not None and seen["pid"] != now["seen"]["pid"]]
-    kin = [Watched(None, None, None, taken) for taken in map(evidence.sample, below) if taken["seen"] is not None]
-    sent = tuple(after) or ((signal,) if signal else ())
-    printed = files.printed(before, now) if before and now["seen"] is not None else ""
-    stack = (stacks.look(now) if now["seen"] is not None and sent else None) or {}
-    return judge(Case(main, sent, kin, survivors, exit, printed, stack.get("frames", ()), (), stack.get("tripped")))
+from . import aftermath, kernel, taken
+from .case import Case, Finding, Verdict, answer
 
 
 def judge(case: Case) -> Verdict:

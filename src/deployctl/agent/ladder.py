@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Optional, Sequence
 
-from . import diagnose, freed, launchers, pace, procfs, sending
+from . import freed, hearing, launchers, pace, procfs, sending
 from .climb import Climb
 from .faults import Fault, NotStopped
 from .procfs import Seen
@@ -117,8 +117,8 @@ class Step:
             return []
         return hearing
 
-    def _deaf(self, seen: Seen) -> Optional[diagnose.Deaf]:
-        found = diagnose.deaf(seen, self.name)
+    def _deaf(self, seen: Seen) -> Optional[hearing.Deaf]:
+        found = hearing.deaf(seen, self.name)
         return None if found is not None and found[0] == "suspended" and self.operation.get("cont") else found
 
     def _skip(self, why: Optional[Sequence[Optional[str]]]) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import diagnose, evidence, files, stacks
-from .case import Case, Watched
+from .case import Case, Verdict, Watched
 from .evidence import Sample
 from .procfs import Seen
 
@@ -42,7 +42,7 @@ class Looks:
 
     def verdict(
         self, about: Seen, gone: bool, members: Sequence[Seen], signals: Sequence[str], exit: Optional[Dict[str, Any]] = None
-    ) -> diagnose.Verdict:
+    ) -> Verdict:
         """About one process of the tree; about what it left behind when it is `gone`. The look of now is kept for the next verdict."""
         now = by_name(evidence.samples([about, *(seen for seen in members if seen is not about)]))
         main = self._watched(about, now)
