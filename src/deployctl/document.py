@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from deployctl.errors import WordsError, suggestion
+from deployctl.values import Real, Whole
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -32,30 +33,6 @@ _WANTED = {
     "bool_type": "true or false", "list_type": "a list", "tuple_type": "a list", "dict_type": "a map of keys and values",
     "model_type": "a map of keys and values", "model_attributes_type": "a map of keys and values",
 }  # fmt: skip
-
-
-class Whole(int):
-    """A whole number that remembers how it was written."""
-
-    written: str
-
-    def __new__(cls, text: str) -> Whole:
-        """The number of a text of digits."""
-        number = super().__new__(cls, text)
-        number.written = text
-        return number
-
-
-class Real(float):
-    """A number with a fraction or an exponent that remembers how it was written: `1e-4`, `0.10`."""
-
-    written: str
-
-    def __new__(cls, text: str) -> Real:
-        """The number of a text that float() reads."""
-        number = super().__new__(cls, text)
-        number.written = text
-        return number
 
 
 @dataclass(frozen=True)

@@ -35,17 +35,7 @@ class Journal:
 
     def read(self, run: str) -> list[Event]:
         """The events of a run, none when it is not known here; a torn last line is passed over."""
-        events: list[Event] = []
-        try:
-            lines = (self.directory / f"{run}.jsonl").read_bytes().split(b"\n")
-        except OSError:
-            return []
-        for line in lines:
-            try:
-                events.append(json.loads(line))
-            except ValueError:
-                continue
-        return events
+        return read(self.directory / f"{run}.jsonl")
 
     def newest(self) -> str | None:
         """The id of the newest run; an id begins with its time."""
@@ -54,6 +44,21 @@ class Journal:
     def _prune(self) -> None:
         for old in sorted(self.directory.glob("*.jsonl"))[:-KEPT]:
             old.unlink(missing_ok=True)
+
+
+def read(path: Path) -> list[Event]:
+    """The events of a file, the controller's or the target's; torn lines are passed over, and so is a file that is not there."""
+    events: list[Event] = []
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue
+    return events
 
 
 def default_directory() -> Path:

@@ -1,4 +1,4 @@
-"""Values that people write and read: durations, sizes, signals. Text in, number out, and back."""
+"""Values that people write and read: numbers, durations, sizes, signals. Text in, number out, and back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,30 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SIGNALS = ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "STOP", "KILL", "ABRT", "ALRM")  # what a ladder may send
 _MODE = re.compile(r"[0-7]{3,4}|[ugoa]*[-+=][rwxXst]*(,[ugoa]*[-+=][rwxXst]*)*")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+
+
+class Whole(int):
+    """A whole number that remembers how it was written."""
+
+    written: str
+
+    def __new__(cls, text: str) -> Whole:
+        """The number of a text of digits."""
+        number = super().__new__(cls, text)
+        number.written = text
+        return number
+
+
+class Real(float):
+    """A number with a fraction or an exponent that remembers how it was written: `1e-4`, `0.10`."""
+
+    written: str
+
+    def __new__(cls, text: str) -> Real:
+        """The number of a text that float() reads."""
+        number = super().__new__(cls, text)
+        number.written = text
+        return number
 
 
 def duration(text: object) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from deployctl import journal
 from tests.chaos.eyes import Sight
 from tests.chaos.ground import Ground
 from tests.chaos.invariants import FLAG, Broken
@@ -16,17 +16,7 @@ UNTOUCHED = ("refused", "interrupted", "busy", "unreachable", "not-stopped")
 
 def events_of(ground: Ground, run: str) -> list[Event]:
     """The target's events of a run; torn lines are left out."""
-    events = []
-    try:
-        lines = ground.events_file(run).read_bytes().splitlines()
-    except OSError:
-        return []
-    for line in lines:
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue
-    return events
+    return journal.read(ground.events_file(run))
 
 
 def end_of(ground: Ground, run: str) -> Event | None:

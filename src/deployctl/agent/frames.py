@@ -208,19 +208,18 @@ def _frame(memory: Memory, thread: int, layout: Layout) -> int:
 
 def _main(memory: Memory, runtime: int, layout: Layout) -> int:
     """The oldest thread of the oldest interpreter; both lists have the newest first."""
-    interpreter = memory.pointer(runtime + layout.interpreters)
+    interpreter = _last(memory, memory.pointer(runtime + layout.interpreters), layout.following)
+    return _last(memory, memory.pointer(interpreter + layout.threads), layout.next)
+
+
+def _last(memory: Memory, item: int, link: int) -> int:
+    """The end of a list whose items point to the next one at the offset `link`."""
     for _ in range(MOST_THREADS):
-        following = memory.pointer(interpreter + layout.following)
+        following = memory.pointer(item + link)
         if not following:
             break
-        interpreter = following
-    thread = memory.pointer(interpreter + layout.threads)
-    for _ in range(MOST_THREADS):
-        following = memory.pointer(thread + layout.next)
-        if not following:
-            break
-        thread = following
-    return thread
+        item = following
+    return item
 
 
 def _end(child: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deployctl.errors import WordsError, suggestion
-from deployctl.values import duration
+from deployctl.values import Real, duration
 
 Value = int | float | str | bool
 Given = Value | tuple[Value, ...]  # several for a flag that takes several
@@ -17,18 +17,6 @@ NUMBERS = ("int", "float", "duration")  # the types that have bounds
 REPEATS = ("once", "replace", "append")
 STYLES = ("option", "keyval")
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")  # Source: argparse, _negative_number_matcher
-
-
-class Real(float):
-    """A number that remembers how it was written: `1e-4`, `0.10`."""
-
-    written: str
-
-    def __new__(cls, text: str) -> Real:
-        """The number of a text that float() reads."""
-        number = super().__new__(cls, text)
-        number.written = text
-        return number
 
 
 @dataclass(frozen=True)
