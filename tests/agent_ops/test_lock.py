@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -147,3 +149,17 @@ def test_one_who_only_looks_makes_nobody_busy(path: str) -> None:
                 os.close(lock.take(path, WHO))
         finally:
             looker.kill()
+
+
+def test_a_look_that_a_busy_machine_makes_long_is_waited_for(path: str) -> None:
+    os.close(lock.take(path, WHO))
+    looker = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    with start(HOLD, path) as taker:
+        assert taker.stdout is not None
+        try:
+            assert not select.select([taker.stdout], [], [], 1.0)[0], "it took the lock, or gave up"
+            os.close(looker)
+            assert line(taker) == b"held"
+        finally:
+            taker.kill()

@@ -12,6 +12,8 @@ from .faults import Busy
 from .shared import open_file
 from .state import read_json
 
+LOOKING = 10.0  # seconds that a look may take at the most
+
 
 def take(path: str, holder: Dict[str, Any]) -> int:
     """The descriptor that holds the lock. Raises Busy with what the holder said of itself.
@@ -35,13 +37,17 @@ def take(path: str, holder: Dict[str, Any]) -> int:
 
 
 def _lock(handle: int) -> None:
-    """Raises OSError when it is held for longer than the moment that one takes who only looks (`held`)."""
-    for _ in range(100):
+    """Raises OSError when a run holds it. Who only looks (`held`) shares it for a moment, which a busy machine can make long."""
+    until = time.monotonic() + LOOKING
+    while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            time.sleep(0.001)
-    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.monotonic() > until:
+                raise
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # a run shares it with nobody
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        time.sleep(0.001)
 
 
 def holder_of(path: str) -> Optional[Dict[str, Any]]:
