@@ -65,7 +65,9 @@ def orphan(site: Site) -> str:
 
 def test_resume_brings_a_run_without_an_end_to_one(site: Site) -> None:
     run = orphan(site)
-    assert "has no end" in site.run("status", site.place.name).stdout
+    for words in (("status", site.place.name), ("why", site.place.name), ("restart", site.place.name, "--plan")):
+        assert f"run {run} has no end: it was killed in stop" in site.run(*words).stdout
+    assert "no end: it was killed in stop" in site.run("history", "--on", site.place.name).stdout
     done = site.run("attach", run, "--on", site.place.name, status=5)
     assert f"deployctl resume {run}" in done.stderr
     site.run("resume", run, "--on", site.place.name)
@@ -86,7 +88,7 @@ def test_the_plan_only_says_that_a_run_has_no_end(local_site: Site) -> None:
     run = orphan(local_site)
     local_site.run("restart", "here", "--plan")
     assert local_site.trainers() == []
-    assert run in local_site.run("status", "here").stdout
+    assert f"run {run} has no end" in local_site.run("status", "here").stdout
 
 
 def test_attach_follows_from_another_machine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:

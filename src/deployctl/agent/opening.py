@@ -27,15 +27,15 @@ def open_run(session: Any, request: Dict[str, Any]) -> Facts:
     home.prune()
     session.events = state.EventFile(home.events(request["run"]), request["run"], request["target"])
     session.append(request.get("events", []))
-    left = runs.unfinished(home)
-    return {"unfinished": left} if left else facts(session)
+    earlier = runs.unfinished(home)
+    return {"unfinished": earlier} if earlier else facts(session)
 
 
 def look(session: Any, request: Dict[str, Any]) -> Facts:
-    """The facts, and who holds the lock now (`holder`, or null)."""
+    """The facts, who holds the lock now (`holder`, or null), and the run that has no end (`unfinished`, or null)."""
     home = session.settle(request)
     held = runs.holder(home)
-    return dict(facts(session), holder=held)
+    return dict(facts(session), holder=held, unfinished=runs.left(home))
 
 
 def facts(session: Any) -> Facts:

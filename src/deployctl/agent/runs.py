@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from . import lock, procfs, state, unit
 from .faults import Refused
@@ -53,33 +53,49 @@ def past(home: state.Home, run: str) -> Past:
 
 
 def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
-    """{"run", "op", "list", "since"} of the oldest run whose job has a file and no end; None when there is none.
+    """{"run", "op", "list", "since"} of the oldest run whose job has a file and no end, for who holds the lock; None when there is none.
 
-    Only who holds the lock may act on it: without the lock its job may be at work.
+    What is left of runs that have an end is removed.
     """
+    for found in list(_with_job(home)):
+        if found["op"] != "end":
+            return found
+        close(home, found["run"])
+    return None
+
+
+def left(home: state.Home) -> Optional[Dict[str, Any]]:
+    """The same for who only looks: None while the lock is held, since the job of a run without an end may be at work then."""
+    found = (one for one in _with_job(home) if one["op"] != "end")
+    return None if lock.held(home.lock) else next(found, None)
+
+
+def _with_job(home: state.Home) -> Iterator[Dict[str, Any]]:
+    """The runs whose job has a file, the oldest first: "op" is the operation that began last, or "end"."""
     for run in state.runs(home):
         if not os.path.lexists(home.job(run)):
             continue
         last: Event = {}
-        operation: Event = {}
+        began: Event = {}
         for last in events_of(home, run):
-            operation = last if last["what"] == "op" else operation
-        if last.get("what") == "end" and last.get("phase") == "cutover":
-            close(home, run)
-            continue
-        return {"run": run, "op": operation.get("op"), "list": operation.get("list"), "since": last.get("t")}
-    return None
+            began = last if last["what"] == "op" else began
+        ended = last.get("what") == "end" and last.get("phase") == "cutover"
+        yield {"run": run, "op": "end" if ended else began.get("op"), "list": began.get("list"), "since": last.get("t")}
 
 
 def doing(home: state.Home, holder: Dict[str, Any]) -> Dict[str, Any]:
     """The holder of the lock and what its run does: "op" (an operation, or "prepare"), "until" (epoch seconds: a linger's end)."""
-    last: Dict[str, Any] = {"op": "prepare", "until": None}
-    for event in events_of(home, holder.get("run", "")):
-        if event["what"] == "op":
-            last = {"op": event["op"], "until": None}
-        elif event["what"] == "lingering":
-            last["until"] = event["t"] + event["seconds"]
-    return dict(holder, **last)
+    until = None
+    events = list(events_of(home, holder.get("run", "")))
+    for event in events:
+        if event["what"] in ("op", "lingering"):
+            until = event["t"] + event["seconds"] if event["what"] == "lingering" else None
+    return dict(holder, op=operation(events), until=until)
+
+
+def operation(events: Sequence[Event]) -> str:
+    """The operation that began last; "prepare" when none has."""
+    return next((str(event["op"]) for event in reversed(events) if event["what"] == "op"), "prepare")
 
 
 def holder(home: state.Home) -> Optional[Dict[str, Any]]:
@@ -128,7 +144,7 @@ def holding(session: Any, request: Dict[str, Any]) -> state.Home:
 
 
 def history(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"runs": [{"run", "workload", "begin", "end", "alive", "last"}]}, the oldest first; begin and end are events or null."""
+    """{"runs": [{"run", "workload", "begin", "end", "alive", "last", "op"}]}, the oldest first; begin and end are events or null."""
     found = []
     for home in homes(session, request):
         for run in state.runs(home):
@@ -136,7 +152,7 @@ def history(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
             begin = next((event for event in events if event["what"] == "begin"), None)
             end = next((event for event in reversed(events) if event["what"] == "end"), None)
             item = {"run": run, "workload": home.name, "begin": begin, "end": end, "last": events[-1] if events else None}
-            found.append(dict(item, alive=not end and alive(home, run)))
+            found.append(dict(item, op=operation(events), alive=not end and alive(home, run)))
     return {"runs": sorted(found, key=lambda item: str(item["run"]))}
 
 

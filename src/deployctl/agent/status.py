@@ -10,7 +10,7 @@ from .faults import Fault
 
 
 def status(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"workloads": [{"name", "process", "how", "record", "exit", "last", "holder", "fault"}]}.
+    """{"workloads": [{"name", "process", "how", "record", "exit", "last", "unfinished", "holder", "fault"}]}.
 
     request: workloads, as the playbooks name them, for those that have no record here; state.
     """
@@ -38,11 +38,11 @@ def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any
     matches = record and exit_ and exit_.get("pid") == record["pid"] and exit_.get("started") == record["started"]
     answer["exit"] = exit_ if matches else None
     answer["holder"] = runs.holder(home)
-    answer["last"] = _last(home)
+    answer["last"], answer["unfinished"] = _last(home), runs.left(home)
     return answer
 
 
 def _last(home: state.Home) -> Optional[Dict[str, Any]]:
     """The last event of the newest run."""
-    runs: List[str] = state.runs(home)
-    return state.last_event(home.events(runs[-1])) if runs else None
+    known: List[str] = state.runs(home)
+    return state.last_event(home.events(known[-1])) if known else None

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, stacks, state, tree
+from . import calls, diagnose, evidence, files, hearing, match, procfs, remains, runs, stacks, state, tree
 from .case import Case, Watched
 from .evidence import Sample
 from .faults import Wrong
@@ -18,7 +18,8 @@ Look = Dict[str, Any]
 
 
 def why(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"verdict", …, "pid", "signals", "tree", "look"}: a verdict (diagnose.py), what INT, TERM and KILL would do, and what was seen.
+    """{"verdict", …, "pid", "signals", "tree", "look", "unfinished"}: a verdict (diagnose.py), what INT, TERM and KILL would do, what was
+    seen, and the run of the workload that has no end (runs.left).
 
     request: pid, or match (a text), or workload ({"name", and match where a playbook names it}); since (the `look` of an earlier answer),
     after (names of signals that were sent since), state.
@@ -26,10 +27,10 @@ def why(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     since: Optional[Look] = request.get("since")
     subject = _subject(request, since)
     if subject.seen is None and (since is None or procfs.hidden(since["pid"])):
-        return _absent(subject, since)
+        return dict(_absent(subject, since), unfinished=subject.unfinished)
     look = _look(subject.seen, since, subject.mark, bool(request.get("after")))
     signals = request.get("after") or subject.signals or _seen_signals(look, since)
-    return _answer(subject, look, since, list(signals))
+    return dict(_answer(subject, look, since, list(signals)), unfinished=subject.unfinished)
 
 
 class Subject:
@@ -42,6 +43,7 @@ class Subject:
         self.exit: Optional[Dict[str, Any]] = None
         self.missing = "no such process"
         self.said: Optional[Dict[str, Any]] = None  # what the last stop has found, with looks of its own from before its signals
+        self.unfinished: Optional[Dict[str, Any]] = None
 
 
 def _subject(request: Dict[str, Any], since: Optional[Look]) -> Subject:
@@ -70,6 +72,7 @@ def _recorded(workload: Dict[str, Any], base: str) -> Subject:
     else:
         subject = Subject(procfs.look(record["pid"]) if record is not None and procfs.same(record) else None, mark)
     subject.missing = "'%s' does not run" % workload["name"]
+    subject.unfinished = runs.left(home)
     exit_ = state.read_json(home.exit)
     if record and exit_ and (exit_.get("pid"), exit_.get("started")) == (record["pid"], record["started"]):
         subject.exit = exit_
@@ -81,8 +84,6 @@ def _recorded(workload: Dict[str, Any], base: str) -> Subject:
 
 def _sent(home: state.Home, pid: int, after: float) -> Tuple[List[str], Optional[Dict[str, Any]]]:
     """The signals that the newest run with a stop sent to that process, and what it found in the end if that did not end it."""
-    from . import runs  # which brings the whole job along
-
     for run in reversed(state.runs(home)):
         told = [event for event in runs.events_of(home, run) if event["what"] in ("rung", "not-stopped") and pid in event["pids"]]
         rungs = [event["signal"] for event in told if event["what"] == "rung" and event["t"] >= after]

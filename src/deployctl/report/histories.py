@@ -22,9 +22,9 @@ def _run(run: dict[str, Any]) -> str:
     if end:
         parts.append(f"status {end['status']}: {ENDS.get(end['outcome'], safe(end['outcome']))}")
     elif run["alive"]:
-        parts.append(f"at work, last word '{safe(run['last']['what'])}'")
+        parts.append(f"at work, in {safe(run['op'])}")
     else:
-        parts.append("no end: its job or session was killed")
+        parts.append(f"no end: it was killed in {safe(run['op'])}")
     return "  ".join(parts)
 
 

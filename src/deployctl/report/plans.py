@@ -9,11 +9,12 @@ from typing import Any
 from deployctl.flags.changes import Change
 from deployctl.report import faults
 from deployctl.report.lines import variables
-from deployctl.report.text import command, count, holder, process, remembered, safe
+from deployctl.report.text import command, count, holder, process, remembered, safe, unfinished
 from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
 
 MOST = 20  # processes of a tree that are shown
+
 
 def lines(preview: Preview) -> list[str]:
     """The whole plan, line by line."""
@@ -30,6 +31,8 @@ def lines(preview: Preview) -> list[str]:
         *_program(preview.found),
         *[f"  environ    {line}" for line in variables(preview.found.get("environment") or {})],
     ]
+    if preview.found.get("unfinished"):
+        found.append(f"  earlier    {unfinished(preview.found['unfinished'])}; a run brings it to its end first")
     if preview.holder:
         found.append(f"  locked by  {holder(preview.holder)}")
     for number, step in enumerate(preview.steps, 1):
@@ -68,6 +71,8 @@ def _dropped(plan: dict[str, Any]) -> list[str]:
     kept = [f"  kept       {line}, from the last launch" for line in remembered(plan["kept"])]
     advice = "which the last launch had; give it again, or `--keep-flags`"
     return kept + [f"  dropped    {line}, {advice}" for line in remembered(plan["dropped"])]
+
+
 def _program(found: dict[str, Any]) -> list[str]:
     """The new program where it is another than the one that runs."""
     new, old = found.get("program"), found.get("old_program")

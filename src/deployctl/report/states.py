@@ -36,7 +36,7 @@ def _workload(target: str, workload: dict[str, Any]) -> list[str]:
         found += [f"  unit {safe(record['unit'])}.service"] if record.get("unit") else []
     elif seen is not None:
         found.append("  not started by deployctl")
-    return found + _last(workload)
+    return found + _last(target, workload)
 
 
 def _ended(workload: dict[str, Any]) -> str:
@@ -50,15 +50,18 @@ def _ended(workload: dict[str, Any]) -> str:
     return "does not run; how it ended is not known"
 
 
-def _last(workload: dict[str, Any]) -> list[str]:
+def _last(target: str, workload: dict[str, Any]) -> list[str]:
+    """Who is at work, or how the last run ended."""
     holder, last = workload["holder"], workload["last"]
     if holder and holder.get("until"):
         waits = f"its job waits until {clock(holder['until'])} for the end of the old process, then goes on"
         return [f"  unattended: {text.holder(holder)}; {waits}"]
     if holder:
         return [f"  at work: {text.holder(holder)}"]
+    if workload["unfinished"]:
+        return [f"  {text.unfinished(workload['unfinished'])}", f"  do: `deployctl resume --on {target}` brings it to its end"]
     if last is None:
         return []
     if last["what"] != "end":
-        return [f"  run {safe(last['run'])} has no end: its last word was '{safe(last['what'])}' at {clock(last['t'])}"]
+        return [f"  last run {safe(last['run'])}: killed in prepare at {clock(last['t'])}; nothing was changed by it"]
     return [f"  last run {safe(last['run'])}: status {last['status']}, {ENDS.get(last['outcome'], safe(last['outcome']))}"]

@@ -60,6 +60,12 @@ def remembered(texts: Mapping[str, Sequence[str]]) -> list[str]:
     return [command(words if name == "--" else [f"--{name}", *words]) for name, words in texts.items()]
 
 
+def unfinished(left: dict[str, Any]) -> str:
+    """The run that has no end, and how far it came."""
+    at = f"in {safe(left['op'])}" if left.get("op") else "before its first operation"
+    return f"run {safe(left['run'])} has no end: it was killed {at}"
+
+
 def holder(held: dict[str, Any]) -> str:
     """Who holds a workload, from where, since when, by which run, doing what."""
     since = f" since {clock(held['since'])}" if "since" in held else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deployctl import verdicts
-from deployctl.report.text import command, safe
+from deployctl.report.text import command, safe, unfinished
 from deployctl.values import show_size
 
 DOES = {
@@ -35,6 +35,7 @@ def lines(answer: dict[str, Any], verbose: bool) -> list[str]:
     found += [f"  not: {verdicts.never(word)}"] if verdicts.never(word) else []
     found += [f"  {safe(one['where'])}: {safe(one['command'])}  ({safe(one['takes'])})" for one in answer.get("commands", [])]
     found += [f"  also: {', '.join(map(safe, answer['also']))}"] if answer["also"] else []
+    found += [f"  {unfinished(answer['unfinished'])}"] if answer.get("unfinished") else []
     found += _signals(answer) + _tree(answer, verbose)
     return found + _evidence(answer, verbose)
 
