@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,11 +61,15 @@ def _play(made: Workspace, old: int) -> int:
 
 def _go_on(directory: Path) -> list[str]:
     """What to do next in a workspace that was kept."""
+    own, found = Path(sys.argv[0]).absolute(), shutil.which("deployctl")
+    known = own.name != "deployctl" or (found is not None and Path(found).samefile(own))
+    reach = [] if known else [f"  export PATH={shlex.quote(str(own.parent))}:$PATH"]
     return [
         "",
         "the workspace and the trainer stay. Go on:",
-        f"  cd {directory} && deployctl restart ct200 --profile-interval 30",
-        f"  cd {directory} && deployctl status ct200",
+        *reach,
+        f"  cd {shlex.quote(str(directory))} && deployctl restart ct200 --profile-interval 30",
+        "  deployctl status ct200",
         "to reach a real host, change hosts.yaml:",
         "  hosts:   {pve1: {ssh: root@pve1.example.org}}",
         "  targets: {ct200: {host: pve1, ct: 200}}",
