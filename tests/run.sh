@@ -8,7 +8,7 @@ usage: sh tests/run.sh [-- PYTEST-ARGUMENTS]
 Makes what the tests need and runs everything:
   ruff, mypy, and the whole suite with the lab (tests/lab), on one Python of at least 3.10
   the agent's tests on Python 3.8 and on the newest Python found
-  the controller's tests that need no lab on the oldest and the newest Python, 3.10 and 3.13 (whole runs: those of test_restart.py)
+  the controller's tests that need no lab on the other Pythons from 3.10 to 3.13 (whole runs: those of test_restart.py)
 Pythons are looked for on PATH and in pyenv. Virtual environments (.venv-test*) stay and are used again.
 
 As root on Debian or Ubuntu it installs missing packages with apt-get, brings the lab up and, if it was down before, down again.
@@ -186,7 +186,7 @@ choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, a
     main_version=$wanted
     echo ".venv-test full $main" >"$work/venvs"
     [ "$whole" = yes ] || return
-    for wanted in 3.10 3.13; do
+    for wanted in 3.10 3.12 3.13; do
         found=$(find_python "$wanted")
         if [ -n "$found" ] && [ "$wanted" != "$main_version" ]; then
             echo ".venv-test-$wanted full $found" >>"$work/venvs"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from deployctl.agent import wire
+from deployctl.agent.main import Session
 from tests.agent_ops import HOME, until
 
 AGENT = "from deployctl.agent.main import main; main('NONCE')"
@@ -71,6 +72,31 @@ def test_a_sign_of_life_is_no_request(talk: Talk) -> None:
     assert talk.wire.next() == {"id": 1, "op": "a"}
     talk.say(b'{"op": "alive"}\n')
     assert talk.wire.next(timeout=0.05) is None
+
+
+def test_it_is_quiet_until_something_waits_to_be_heard(talk: Talk) -> None:
+    assert talk.wire.quiet()
+    talk.say(b'{"id": 1, "op": "a"}\n{"id": 2, "op": "b"}\n')
+    assert not talk.wire.quiet()
+    talk.wire.next()
+    assert not talk.wire.quiet(), "the second one was read with the first"
+    talk.wire.next()
+    assert talk.wire.quiet()
+    os.close(talk.to_agent)
+    assert not talk.wire.quiet(), "the end is to be heard"
+
+
+def test_a_run_compiles_ahead_while_nothing_waits_to_be_heard(talk: Talk) -> None:
+    session = Session(talk.wire)
+    session.look_ahead()
+    assert session.ahead, "who only looks needs none of it"
+    session.events = object()  # type: ignore[assignment]
+    talk.say(b'{"id": 1, "op": "close"}\n')
+    session.look_ahead()
+    assert session.ahead
+    talk.wire.next()
+    session.look_ahead()
+    assert not session.ahead
 
 
 def test_nothing_comes_within_the_time(talk: Talk) -> None:
