@@ -37,6 +37,13 @@ def test_all_of_the_hosts_file_are_asked_and_one_that_cannot_be_used_keeps_none_
     assert "container 202 is not running on pve1" in done.stderr
 
 
+@pytest.mark.lab
+@pytest.mark.serial
+def test_a_container_that_a_backup_has_locked_is_busy(lab: Lab, ct_site: Site) -> None:
+    with lab.config(200, lock="backup"):
+        assert "locked on pve1 by a backup" in ct_site.run("hosts", "check", "ct200", status=6).stderr
+
+
 def test_records_that_cannot_be_kept_are_an_error(local_site: Site) -> None:
     (local_site.home / "file").write_text("")
     hosts(local_site, here={"local": True, "state": str(local_site.home / "file" / "state")})
