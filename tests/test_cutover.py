@@ -6,8 +6,6 @@ import json
 import signal
 import time
 
-import pytest
-
 from tests.site import DEMO, Site, until
 
 OLD = (DEMO / "old" / "train_dflash_pipeline.py").read_bytes()
@@ -150,16 +148,3 @@ def test_quiet_says_nothing_of_a_good_run_and_everything_of_a_bad_one(local_site
 def test_json_prints_the_events(local_site: Site) -> None:
     done = local_site.restart("--json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == local_site.events()
-
-
-@pytest.mark.parametrize("words", [[], ["--plan"]])
-def test_an_interrupted_prepare_changes_nothing(local_site: Site, words: list[str]) -> None:
-    """SIGTERM, as a service manager sends it, while the controller hashes a file that never ends."""
-    old = local_site.launch_old()
-    with local_site.start("restart", "here", *words, preexec_fn=lambda: signal.alarm(0)) as controller:
-        controller.send_signal(signal.SIGSTOP)
-        controller.send_signal(signal.SIGTERM)
-        controller.send_signal(signal.SIGCONT)
-        controller.communicate(timeout=30)
-    assert controller.returncode in (130, -signal.SIGTERM)
-    assert [seen["pid"] for seen in local_site.trainers()] == [old]

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deployctl import __version__
-from deployctl.cli import adopt, control, demo, hosts, playbooks, releases, runs, status, why
+from deployctl.cli import adopt, control, demo, hosts, playbooks, releases, runs, status, streams, why
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -47,6 +47,7 @@ def _main(version: Annotated[bool, VERSION] = False) -> None:
 
 def main() -> NoReturn:
     """Runs the words of this process and ends it with their status."""
+    streams.steady()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupted)
     sys.exit(call(sys.argv[1:]))
@@ -71,9 +72,6 @@ def call(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
 
 
 def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:

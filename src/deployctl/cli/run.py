@@ -41,7 +41,8 @@ def plans(bound: Sequence[Plan], how: How) -> int:
 
 def _run(bound: Sequence[Plan], how: How, patience: float | None) -> int:
     journal = Journal()
-    show: Sink = as_json if how.as_json else Quiet() if how.quiet else Screen()
+    show: Sink = as_json if how.as_json else Screen(sys.stderr if how.quiet else None)
+    show = Quiet(show) if how.quiet else show
 
     def emit(event: Event) -> None:
         journal.append(event)
@@ -58,6 +59,8 @@ def _preview(bound: Sequence[Plan], how: How) -> int:
 
         def look(plan: Plan) -> int:
             seen = preview(plan, connections)
+            if how.quiet and not seen.status:
+                return 0
             print(json.dumps(_as_data(seen)) if how.as_json else "\n".join(plan_report.lines(seen)))
             return seen.status
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from typing import TextIO
@@ -10,7 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from deployctl.events import Event
+from deployctl.events import Event, Sink
 from deployctl.report.line import Line
 from deployctl.report.lines import line
 
@@ -22,7 +21,7 @@ class Screen:
     """Prints each event as it happens, with the time since the run began."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.console = Console(file=_tolerant(stream or sys.stdout), highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self.console = Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._began: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
@@ -44,29 +43,22 @@ class Screen:
             self.console.print(Text(f"{'':11}{'':{LABEL}} {more}", style="dim"))
 
 
-def _tolerant(stream: TextIO) -> TextIO:
-    """The stream, made to show what its encoding lacks as an escape: a letter must not end a run."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
-    return stream
-
-
 class Quiet:
-    """Prints only what went wrong: the lines of a run that ended with another status than 0. Nothing at all for a good one."""
+    """Shows only what went wrong: the events of a run that ended with another status than 0. Nothing at all of a good one."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._screen = Screen(stream or sys.stderr)
+    def __init__(self, show: Sink) -> None:
+        self._show = show
         self._runs: dict[str, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
-        """Keeps the event; at the end of a run that went wrong the whole of it is told."""
+        """Keeps the event; at the end of a run that went wrong the whole of it is shown."""
         kept = self._runs.setdefault(event["run"], [])
         kept.append(event)
         if event["what"] == "end":
             del self._runs[event["run"]]
             if event["status"] != 0:
                 for told in kept:
-                    self._screen(told)
+                    self._show(told)
 
 
 def as_json(event: Event) -> None:
