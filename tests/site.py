@@ -104,6 +104,15 @@ def in_lab(lab: Lab, name: str) -> Place:
     return Place(name, lambda *argv, **more: lab.exec(ct, *argv, **more), 1, "/srv")
 
 
+class Started(subprocess.Popen[bytes]):
+    """One that a failed test does not wait for."""
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *rest)
+
+
 class Site:
     """One workload of its own on one place. `script` has a name that no other site has, so neighbours never match."""
 
@@ -165,7 +174,7 @@ class Site:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", "deployctl", *words]
         pipe = subprocess.PIPE
-        return subprocess.Popen(argv, cwd=self.home, env=self.environment(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, **more)
+        return Started(argv, cwd=self.home, env=self.environment(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, **more)
 
     def run(self, *words: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Runs deployctl; asserts its exit status."""

@@ -9,6 +9,12 @@ import difflib
 from collections.abc import Iterable
 
 
+class Interrupted(BaseException):
+    """A person or a service manager wants us to end (cli/interrupts.py). It is no KeyboardInterrupt, of which typer makes a status without
+    a word, and which Python ends a process by when it has passed through an exec of text, caught or not.
+    """
+
+
 class DeployError(Exception):
     """An error that a person can act on: `what` happened, `where`, and what to do (`todo`).
 
@@ -53,6 +59,12 @@ class TransportError(DeployError):
 
 class GoneError(TransportError):
     """The container went away under a session: it was stopped, restarted or moved."""
+
+
+class UnfinishedError(DeployError):
+    """The run has no end, nobody is at work to bring it to one, and something of the workload runs."""
+
+    exit_status = 4
 
 
 class DownError(DeployError):

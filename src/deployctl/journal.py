@@ -47,13 +47,16 @@ class Journal:
 
 
 def read(path: Path) -> list[Event]:
-    """The events of a file, the controller's or the target's; torn lines are passed over, and so is a file that is not there."""
+    """The events of a file, the controller's or the target's; torn lines are passed over, and so is a file that is not there.
+
+    A line that stands twice is one event: two deployctl of this machine have followed the run.
+    """
     events: list[Event] = []
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:
         return []
-    for line in lines:
+    for line in dict.fromkeys(lines):
         try:
             events.append(json.loads(line))
         except ValueError:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from deployctl import __version__
-from deployctl.cli import adopt, control, demo, hosts, playbooks, releases, runs, status, streams, why
+from deployctl.cli import adopt, control, demo, hosts, playbooks, releases, runs, status, why
 from deployctl.errors import DeployError
 
 HELP = """Deploys to and restarts long-running programs in Proxmox containers, on servers and here.
@@ -45,19 +44,6 @@ def _main(version: Annotated[bool, VERSION] = False) -> None:
     pass
 
 
-def main() -> NoReturn:
-    """Runs the words of this process and ends it with their status."""
-    streams.steady()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupted)
-    sys.exit(call(sys.argv[1:]))
-
-
-def _interrupted(number: int, frame: object) -> None:
-    """A terminal that closes and a service manager that stops us mean what Ctrl-C means."""
-    raise KeyboardInterrupt
-
-
 def call(words: list[str]) -> int:
     """The exit status of the words (docs/exit-status.md)."""
     try:
@@ -69,9 +55,6 @@ def call(words: list[str]) -> int:
         return _wrong_words(error, words)
     except DeployError as error:
         return _say(error)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
 
 
 def _split(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -99,7 +82,3 @@ def _wrong_words(error: typer.TyperException, words: list[str]) -> int:
         hint = f"did you mean {found.rstrip('?')}?"
     context = getattr(error, "ctx", None)
     return _say(WordsError(what[:1].lower() + what[1:], where=context.command_path if context else "deployctl", todo=hint))
-
-
-if __name__ == "__main__":
-    main()
