@@ -102,7 +102,7 @@ def test_the_run_that_is_meant_is_the_one_at_work_before_one_that_was_killed_in_
     push = {"push": {"from": "../train", "to": local_site.directory, "include": ["*.py"]}}
     local_site.write(steps=[push, {"verify": {"command": ["sleep", "10"]}}, {"stop": local_site.ladder}, "launch"])
     with local_site.start("restart", "here") as controller:
-        until("it verifies", lambda: happened(local_site, "locked"))
+        until("it is in prepare", lambda: happened(local_site, "begin"))
         assert "at work, in prepare" in local_site.run("history", "--on", "here").stdout
         controller.kill()
         controller.communicate()
