@@ -23,6 +23,10 @@ MARKER = 60.0  # seconds until the agent must have answered: a frozen container 
 SILENCE = 30.0  # seconds without a word while a job is followed; the session speaks every 5
 
 
+class SilentError(TransportError):
+    """The target said nothing for too long, on a line that is open."""
+
+
 class Session:
     """One open talk with the agent. A context manager: leaving it ends the session, and with it what was staged."""
 
@@ -76,7 +80,7 @@ class Session:
         return self._answer_to(self._request(op, fields), within)
 
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
-        """The events of a job until its end; the generator's value is the answer.
+        """The events of a job until its end; the generator's value is the answer. A frozen container is waited for, as its job waits.
 
         Raises DetachedError when the link breaks, DownError when the container went away with the job in it.
         """
@@ -88,6 +92,8 @@ class Session:
             except GoneError as error:
                 raise self._down(error, begun) from error
             except TransportError as error:
+                if isinstance(error, SilentError) and self.container and self.container.frozen():
+                    continue
                 todo = f"follow it again with `deployctl attach --on {self.name}`"
                 raise DetachedError(f"the link broke, the job {begun}: {error.what}", where=self.name, todo=todo) from error
             if "event" in message:
@@ -210,15 +216,15 @@ class Session:
         except TimeoutError as error:
             raise self._silent(timeout) from error
 
-    def _silent(self, timeout: float) -> TransportError:
+    def _silent(self, timeout: float) -> SilentError:
         """Why nothing is heard: the host knows whether the container is frozen."""
         try:
             if self.container:
                 self.container.admit()
         except TransportError as error:
-            return error
+            return SilentError(error.what, where=error.where, todo=error.todo)
         todo = "is something in it frozen, or the line dead? look, then run again"
-        return TransportError(f"no word within {timeout:.0f} s", where=self.name, todo=todo)
+        return SilentError(f"no word within {timeout:.0f} s", where=self.name, todo=todo)
 
     def _status(self) -> int:
         try:
