@@ -67,6 +67,8 @@ class Inventory:
         if name.startswith("-"):
             return WordsError(f"'{name}' is no target", todo="it looks like an option; `--help` lists those that there are")
         known = (*self.targets, *self.groups)
+        if name.partition(":")[0] in known:
+            return WordsError(f"'{name}' names a workload", todo=f"a playbook names its own; write '{name.partition(':')[0]}'")
         return WordsError(f"'{name}' is no target or group", todo=suggestion(name, known) or f"write a target into {self.path}")
 
 

@@ -18,8 +18,8 @@ HELP = """Deploys to and restarts long-running programs in Proxmox containers, o
 Each playbook in ./playbooks (or $DEPLOYCTL_PLAYBOOKS, or the user's configuration) is a command of its own."""
 
 
-def build(extra: tuple[str, ...]) -> typer.Typer:
-    """The application, with the playbooks that are found now; `extra` are the words after `--`."""
+def build(extra: tuple[str, ...], quiet: bool = False) -> typer.Typer:
+    """The application, with the playbooks that are found now; `extra` are the words after `--`; `quiet`: without notes."""
     app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_main)
     for part in (status, why, adopt, runs, releases, hosts, demo):
@@ -27,6 +27,8 @@ def build(extra: tuple[str, ...]) -> typer.Typer:
     control.register(app, extra)
     own = {command.name or "" for command in app.registered_commands} | {group.name or "" for group in app.registered_groups}
     for path in playbooks.register(app, os.environ, Path.cwd(), extra, own):
+        if quiet:
+            continue
         print(f"note: {path} has the name of a command of deployctl and is passed over; rename it", file=sys.stderr)
     return app
 
@@ -48,7 +50,7 @@ def call(words: list[str]) -> int:
     """The exit status of the words (docs/exit-status.md)."""
     try:
         before, extra = _split(words)
-        return int(build(extra)(before, prog_name="deployctl", standalone_mode=False) or 0)
+        return int(build(extra, quiet=bool({"--quiet", "-q"} & set(before)))(before, prog_name="deployctl", standalone_mode=False) or 0)
     except typer.Exit as leave:
         return leave.exit_code
     except typer.TyperException as error:
