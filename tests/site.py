@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -225,4 +226,13 @@ class Site:
         """Ends what runs and removes what was made in the target."""
         for seen in self.trainers():
             self.place.exec("/bin/sh", "-c", 'kill -CONT "$0"; kill -KILL "$0"', str(seen["pid"]), check=False)
+        minder = (self.record() or {}).get("minder") or {"pid": 0}
+        until("the minder has written down the end", lambda: not self.place.exists(f"/proc/{minder['pid']}"), 10)
         self.place.exec("/bin/rm", "-rf", self.directory, self.state, check=False)
+
+    def record(self) -> dict[str, Any] | None:
+        """What the target keeps of the last launch."""
+        path = f"{self.state}/workloads/train/record.json"
+        with contextlib.suppress(subprocess.CalledProcessError, ValueError):  # none, or one that a test has damaged
+            return dict(json.loads(self.place.read(path)))
+        return None
