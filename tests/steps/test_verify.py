@@ -201,6 +201,21 @@ def test_an_interpreter_that_dies_of_a_file_leaves_the_other_files_their_turn(tm
     talk.close()
 
 
+def test_many_files_are_compiled_by_an_interpreter_that_is_slow_to_come_up(tmp_path: Path) -> None:
+    """Their names are more than a pipe holds."""
+    slow = tmp_path / "python3"
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {PYTHON} "$@"\n')
+    slow.chmod(0o755)
+    talk = Talk(tmp_path, command=("/bin/true",), environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    for number in range(400):
+        talk.write(f"{'long' * 30}/{number}.py", b"x = 1\n")
+    talk.write("bad.py", b"def (\n")
+    began = time.monotonic()
+    assert refused(lambda: verify(talk)).what.startswith("bad.py:1: ")
+    assert time.monotonic() - began < 30
+    talk.close()
+
+
 def test_memory_without_end_is_a_fault_of_the_file(talk: Talk) -> None:
     talk.write("a.py", b"x = (" + b"'%s' * 2, " * 10 + b")\n" + b"y = " + b"(" * 90 + b"b'x' * 1000" + b") * 1000" * 2 + b"\n")
     talk.write("b.py", b"def (\n")
@@ -300,6 +315,12 @@ def test_a_command_without_end_ends_at_its_deadline_and_nothing_of_it_is_left(si
     said_, _, group = error.what.rpartition(": ")
     assert said_ == "command sh: no end within its time"
     until("the whole group is gone", lambda: not alive(int(group)))
+
+
+def test_a_command_that_never_stops_talking_ends_at_its_deadline(site: Talk) -> None:
+    began = time.monotonic()
+    assert refused(lambda: tried(site, command=["yes"], within="1s")).what == "command yes: no end within its time: y"
+    assert time.monotonic() - began < 15
 
 
 def alive(group: int) -> list[str]:
