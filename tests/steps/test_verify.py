@@ -111,6 +111,14 @@ def test_all_faults_are_told_at_once_with_their_lines(talk: Talk) -> None:
     assert error.todo.startswith(f"{PYTHON} (3.")
 
 
+@pytest.mark.parametrize("new", ["def broken(:\n", "# coding: latin-1\nx = 'ä' +\n", "x = 1\n\nreturn 'ä'\n"])
+def test_the_line_that_is_quoted_is_that_of_the_new_file(talk: Talk, new: str) -> None:
+    talk.write("a.py", new.encode("latin-1" if "latin" in new else "utf-8"))
+    talk.write_live("a.py", b"one = 1\ntwo = 2\nthree = 3\n")
+    guilty = next(line for line in new.splitlines() if line.startswith(("def", "x = 'ä'", "return")))
+    assert f" in `{guilty}`" in refused(lambda: verify(talk)).what
+
+
 ODD = {
     "a NUL byte": b"x = 1\0\n",
     "bytes that are no UTF-8": b"x = '\xff'\n",

@@ -33,7 +33,7 @@ for number, (staged, live) in enumerate(json.load(sys.stdin)):
     say(at=number)
     try:
         with open(staged, "rb") as stream:
-            compile(stream.read(), live, "exec", 0, True)
+            compile(stream.read(), staged, "exec", 0, True)  # by this name it finds the line that it quotes
     except SyntaxError as error:
         say(path=live, line=error.lineno, what=error.msg, text=error.text)
     except BaseException as error:
