@@ -91,11 +91,11 @@ class InterruptedRunError(DeployError):
     exit_status = 130
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'X'?` for the nearest of the known words, else the whole list, else an empty text."""
+def suggestion(word: str, known: Iterable[str], otherwise: str = "leave it out: none is known") -> str:
+    """`did you mean 'X'?` for the nearest of the known words, else the whole list; what to do `otherwise`, where nothing is known."""
     words = sorted(set(known))
     near = difflib.get_close_matches(word.lower(), [w.lower() for w in words], n=1, cutoff=0.6)
     for candidate in words:
         if near and candidate.lower() == near[0]:
             return f"did you mean '{candidate}'?"
-    return f"known: {', '.join(words)}" if words else ""
+    return f"known: {', '.join(words)}" if words else otherwise

@@ -20,6 +20,7 @@ from deployctl.transports.proxmox import Facts
 ALIVE = 5.0  # seconds between two signs of life; the agent's lease is 30
 ANSWER = 900.0  # seconds that one answer may take: hashing a large tree is the longest
 MARKER = 60.0  # seconds until the agent must have answered: a frozen container never does
+FAREWELL = 5.0  # seconds for the agent's end
 SILENCE = 30.0  # seconds without a word while a job is followed; the session speaks every 5
 
 
@@ -123,13 +124,16 @@ class Session:
         self.transport.put(source, destination, progress)
 
     def bid_farewell(self, events: list[Event]) -> None:
-        """Ends the session in order, with the last events for the target's own file; best effort, within a few seconds."""
+        """Ends the session in order, with the last events for the target's own file, and waits for the agent's end: then staging and
+        lock are gone. Best effort, within FAREWELL.
+        """
+        until = time.monotonic() + FAREWELL
         try:
-            number = self._request("close", {"events": events})
-            until = time.monotonic() + 5
-            while self._message(max(0.1, until - time.monotonic())).get("id") != number:
+            self._request("close", {"events": events})
+            self._channel.send_eof()  # an operation that is at work hears that as well
+            while self._channel.receive(max(0.0, until - time.monotonic())):
                 pass
-        except DeployError:
+        except (TimeoutError, DeployError):
             pass
 
     # --- the wire

@@ -78,6 +78,8 @@ def _wrong_words(error: typer.TyperException, words: list[str]) -> int:
 
     near = getattr(error, "possibilities", None)
     message = (error.message or error.format_message()).rstrip(".")
+    if not message:  # there were no words: the help that was shown is the answer
+        return WordsError.exit_status
     hint = f"did you mean '{near[0]}'?" if near else "see its --help"
     what, _, found = message.partition(". Did you mean ")
     if found:

@@ -129,11 +129,13 @@ def _workload(session: Session, name: str, environment: Mapping[str, str], cwd: 
     named = {item["name"]: item for item in statuses.named(environment, cwd)}
     known = {item["name"]: item for item in session.ask("status", within=WITHIN, workloads=list(named.values()))["workloads"]}
     recorded = [word for word, item in known.items() if item["record"]]
-    names = [name] if name else recorded or list(known)
+    running = [word for word, item in known.items() if item["process"] or item["fault"]]
+    names = [name] if name else recorded or running or list(known)
     if len(names) != 1:
         what = "it is not clear which workload is meant" if names else "no workload is known there"
         todo = f"name one: {', '.join(f'{target}:{word}' for word in names)}" if names else "give --pid N or --match TEXT"
         raise WordsError(what, where=target, todo=todo)
-    if names[0] not in known and names[0] not in named:
-        raise WordsError(f"'{name}' is no workload that is known there", where=target, todo=suggestion(name, [*known, *named]))
+    if names[0] not in known:
+        todo = suggestion(name, known, "give --pid N or --match TEXT")
+        raise WordsError(f"'{name}' is no workload that is known there", where=target, todo=todo)
     return named.get(names[0], {"name": names[0]})
