@@ -130,15 +130,15 @@ def saves_are_whole(ground: Ground) -> Iterator[Broken]:
             yield Broken("checkpoint", f"{saved[1]} is not whole")
 
 
-def died_of_its_disk(ground: Ground, run: str, filled: bool) -> bool:
+def died_of_its_disk(ground: Ground, run: str) -> bool:
     """Whether the trainer that the run launched ended by itself because its own disk was full: no word of deployctl is wrong by that.
 
-    On a disk that was filled its last words have no room: there its exit status, as the minder kept it, says that nobody killed it.
+    Where its last words had no room its exit status, as the minder kept it, says that nobody killed it.
     """
     until = time.monotonic() + WRITTEN
     while not ground.sights() and time.monotonic() < until:
         ended = read_json(ground.path(f"{ground.runs}/../exit.json")) or {}
-        by_itself = filled and ended.get("run") == run and ended.get("status", 0) != 0
+        by_itself = ended.get("run") == run and ended.get("status", 0) != 0
         if by_itself or "No space left on device" in _text(ground.path(ground.log))[-2000:]:
             return True
         time.sleep(0.05)
