@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -58,17 +59,21 @@ class Watch:
     def __init__(self, ground: Ground, controller: subprocess.Popen[bytes], known: set[str]) -> None:
         self.ground, self.controller, self.known = ground, controller, known
         self.run = ""
-        self._files: list[Lines] = []
+        self._journal = self._target = Lines(Path(os.devnull))
+        self._lingers = False  # the job goes on to its end without the controller
 
     def reach(self, point: str, within: float, ready: Callable[[], object]) -> bool:
-        """Waits until the point was passed; False when the run ended before it, or at the deadline. `ready`: called at each event."""
+        """Waits until the point was passed; False when the run ended before it, or at the deadline. `ready`: called at each event.
+
+        What becomes of a run whose controller has left a lingering job is the job's: it is watched to the job's own end.
+        """
         until = time.monotonic() + within
         while time.monotonic() < until:
             over = self.controller.poll() is not None
             passed = self._passed()
             if point in passed:
                 return True
-            if over:
+            if over and not self._lingers:
                 return False
             if passed:
                 ready()
@@ -81,5 +86,7 @@ class Watch:
             if not found:
                 return []
             self.run = found[0].stem
-            self._files = [Lines(found[0]), Lines(self.ground.events_file(self.run))]
-        return [point for lines in self._files for point in lines.points()]
+            self._journal, self._target = Lines(found[0]), Lines(self.ground.events_file(self.run))
+        told, done = [*self._journal.points()], [*self._target.points()]
+        self._lingers = (self._lingers or "lingering" in done) and "end" not in done
+        return told + done

@@ -17,7 +17,7 @@ from tests.chaos.choices import draw
 from tests.chaos.conftest import RUN, Plant
 from tests.chaos.faults import NO_VICTIM, strike
 from tests.chaos.ground import Ground
-from tests.chaos.points import Watch
+from tests.chaos.points import Event, Watch
 from tests.chaos.scene import Scene
 
 RUNNING = {"what": "end", "outcome": "running", "status": 0, "t": 100.0}
@@ -66,6 +66,21 @@ def test_a_job_that_was_killed_needs_no_end_only_when_nobody_followed_it(scene: 
     assert not excuses.needs_no_end(scene)
     plant({"what": "cutover", "job_pid": 7}, {"what": "lingering", "detail": None})
     assert excuses.needs_no_end(scene)
+
+
+@pytest.mark.lab
+def test_a_point_after_the_controller_has_left_is_reached_only_where_the_job_lingers(scene: Scene, plant: Plant) -> None:
+    plant({"what": "begin"}, here=True)
+    lingering: Event = {"what": "lingering", "detail": None}
+
+    def goes_on(*before: Event) -> bool:
+        plant(*before)
+        watch = Watch(scene.ground, scene.controller, set())
+        return watch.reach("launched", within=5, ready=lambda: plant(*before, {"what": "launched"}))
+
+    assert goes_on(lingering)
+    assert not goes_on({"what": "stopped"})
+    assert not goes_on(lingering, {"what": "end"})
 
 
 @pytest.fixture
