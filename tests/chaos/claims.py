@@ -117,15 +117,20 @@ def end_is_true(world: World, end: Event, excused: Excused, who: str = "the reco
         yield Broken("claim", f"{what}; {world}")
 
 
-def restart_is_true(ground: Ground, run: str, status: int, world: World, excused: Excused, who: str) -> Iterator[Broken]:
-    """A controller that ended by itself has told an end with its exit status; where the job goes on after it, that one's end counts."""
-    said, end = told(ground, run), end_of(ground, run)
+def restart_is_true(ground: Ground, run: str, status: int, world: World, excused: Excused, blind: bool = False) -> Iterator[Broken]:
+    """A controller that ended by itself has told an end with its exit status; where the job goes on after it, that one's end counts.
+
+    `blind`: it could not see that the job goes on no more.
+    """
+    said, end, who = told(ground, run), end_of(ground, run), "the first restart"
     if said is None or said["status"] != status:
         yield Broken("claim", f"{who} ended with {status}; the end that it has told is {said and said['status']}")
         return
     began = any(event["what"] == "cutover" for event in events_of(ground, run))
     if status in (7, 130) and began != (status == 7):
         yield Broken("claim", f"{who} ended with {status}; the cut-over has {'begun' if began else 'not begun'}")
+    if status == 7 and end is None and not blind:
+        yield Broken("claim", f"{who} ended with 7 (the job goes on); the run has no end; {world}")
     if said["outcome"] not in GOES_ON or end is None or end["outcome"] in GOES_ON:
         yield from end_is_true(world, said, excused, who)
 

@@ -24,6 +24,11 @@ def _found_well(scene: Scene) -> float:
     return max((float(event["t"]) for event in scene.events if event["what"] == "checked"), default=float("inf"))
 
 
+def blind(scene: Scene) -> bool:
+    """Whether the job was killed together with the session by which its controller could have seen that."""
+    return scene.hit and scene.choice.fault == "kill-agent"
+
+
 def needs_no_end(scene: Scene) -> bool:
     """Whether the fault left nobody who could bring the run to its end: the job was killed, and nobody begins it anew."""
     fault, lingered = scene.choice.fault, any(event["what"] == "lingering" and event["detail"] != "cancelled" for event in scene.events)

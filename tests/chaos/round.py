@@ -25,7 +25,7 @@ from tests.chaos.scene import Scene, within
 from tests.lab.lab import Lab
 
 RESTART = ("--profile-interval", "60")
-REACH, SETTLE, LEAVES = 40.0, 60.0, 5.0  # seconds; the last: a process that took a signal
+REACH, SETTLE, ANSWERS, LEAVES = 40.0, 60.0, 120.0, 5.0  # seconds; the last: a process that took a signal
 MISSED = "point not reached"
 
 
@@ -148,6 +148,8 @@ class Round:
         for who, process in (("the first restart", scene.controller), ("the second restart", scene.second), ("cancel", scene.person)):
             if process is not None:
                 self._ended(who, process)
+        first = scene.controller.returncode
+        self.result.first = "killed" if first == claims.KILLED else str(first)
         for journal in scene.ground.journals():
             for worker in eyes.wait_until_gone((f"of train (run {journal.stem})",), "minder", SETTLE):
                 self._note([Broken("hung", f"still at work after {SETTLE:.0f} s: {' '.join(worker.argv)}")])
@@ -159,18 +161,18 @@ class Round:
             self.decoys = decoys.start(scene.ground, with_trainer=False)
         self._give(scene.ground, decoys.on_record(scene.ground, scene.run, self.old))
 
-    def _ended(self, who: str, process: subprocess.Popen[bytes]) -> None:
+    def _ended(self, who: str, process: subprocess.Popen[bytes], seconds: float = SETTLE) -> str:
+        """Waits for a deployctl, which is killed at the deadline; its last lines."""
         try:
-            out, err = process.communicate(timeout=SETTLE)
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            self._note([Broken("hung", f"{who} did not end within {SETTLE:.0f} s")])
+            self._note([Broken("hung", f"{who} did not end within {seconds:.0f} s")])
         self.result.notes.append(f"--- {who}: {process.returncode}\n{out.decode()}\n{err.decode()}")
-        if who == "the first restart":
-            self.result.first = "killed" if process.returncode == claims.KILLED else str(process.returncode)
         if "Traceback" in err.decode():
             self._note([Broken("traceback", f"{who}: {err.decode().splitlines()[-1]}")])
+        return " / ".join((err or out).decode().strip().splitlines()[-3:])
 
     def _quiet(self, scene: Scene) -> None:
         """Waits for a process that took a signal and that nobody waits for any more."""
@@ -203,7 +205,7 @@ class Round:
             self._note([Broken("end", f"the run has none; {world}")])
         alone = scene.second is None or scene.second.returncode == claims.KILLED
         if alone and not (status == claims.KILLED and self.choice.fault in ("kill-controller", "second-waits")):
-            self._note(claims.restart_is_true(ground, scene.run, status, world, excused, "the first restart"))
+            self._note(claims.restart_is_true(ground, scene.run, status, world, excused, excuses.blind(scene)))
         if scene.second is not None:
             self._note(claims.later_is_true(world, scene.second.returncode, "the second restart"))
         if scene.person is not None:
@@ -222,14 +224,11 @@ class Round:
         self._say(ground, "restart", ground.place.name, *RESTART, allowed={0})
 
     def _say(self, ground: Ground, *words: str, allowed: set[int] | None = None) -> int:
-        done = ground.run(*words, status=None)
-        self.result.notes.append(f"--- {' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
-        if allowed and done.returncode not in allowed:
-            last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-            self._note([Broken("recovery", f"`{words[0]}` ended with {done.returncode}: {' / '.join(last)}")])
-        if "Traceback" in done.stderr:
-            self._note([Broken("traceback", f"`{words[0]}`: {done.stderr.strip().splitlines()[-1]}")])
-        return done.returncode
+        process = ground.start(*words)
+        last = self._ended(f"`{' '.join(words)}`", process, ANSWERS)
+        if allowed and process.returncode not in allowed:
+            self._note([Broken("recovery", f"`{words[0]}` ended with {process.returncode}: {last}")])
+        return process.returncode
 
     def _final(self, ground: Ground) -> None:
         self._note(invariants.one_new_trainer(ground, "after the recovery"))

@@ -58,27 +58,35 @@ def test_what_the_round_itself_has_ended_excuses_the_process_and_not_the_files()
 def test_only_before_the_cut_over_a_run_is_interrupted_and_only_in_it_detached(
     ground: Ground, plant: Plant, status: int, outcome: str, began: bool
 ) -> None:
-    plant({"what": "cutover", "job_pid": 7} if began else {"what": "staged"})
+    plant(*([{"what": "cutover", "job_pid": 7}, {"what": "end", "status": 1, "outcome": "refused"}] if began else [{"what": "staged"}]))
     plant({"what": "end", "status": status, "outcome": outcome, "phase": "report"}, here=True)
-    broken = [*claims.restart_is_true(ground, RUN, status, World("old", "old"), never, "it")]
+    broken = [*claims.restart_is_true(ground, RUN, status, World("old", "old"), never)]
     assert bool(broken) == (began != (status == 7))
+
+
+@pytest.mark.lab
+def test_a_job_that_has_no_end_does_not_go_on(ground: Ground, plant: Plant) -> None:
+    plant({"what": "cutover", "job_pid": 7})
+    plant({"what": "end", "status": 7, "outcome": "detached", "phase": "report"}, here=True)
+    assert [*claims.restart_is_true(ground, RUN, 7, World("old", "old"), never)]
+    assert not [*claims.restart_is_true(ground, RUN, 7, World("old", "old"), never, blind=True)]
 
 
 @pytest.mark.lab
 def test_a_controller_ends_with_the_status_of_the_end_that_it_has_told(ground: Ground, plant: Plant) -> None:
     world = World("old", "old")
-    assert [*claims.restart_is_true(ground, RUN, 1, world, never, "it")]
+    assert [*claims.restart_is_true(ground, RUN, 1, world, never)]
     plant({"what": "end", "status": 1, "outcome": "refused", "phase": "report"}, here=True)
-    assert not [*claims.restart_is_true(ground, RUN, 1, world, never, "it")]
-    assert [*claims.restart_is_true(ground, RUN, -15, world, never, "it")]
+    assert not [*claims.restart_is_true(ground, RUN, 1, world, never)]
+    assert [*claims.restart_is_true(ground, RUN, -15, world, never)]
 
 
 @pytest.mark.lab
 def test_a_controller_that_left_a_lingering_job_is_measured_by_the_end_of_that_job(ground: Ground, plant: Plant) -> None:
     plant({"what": "end", "status": 4, "outcome": "lingering", "phase": "report"}, here=True)
-    assert [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never, "it")]
+    assert [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never)]
     plant({"what": "cutover", "job_pid": 7}, {"what": "end", "status": 0, "outcome": "running"})
-    assert not [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never, "it")]
+    assert not [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never)]
 
 
 @pytest.mark.lab
