@@ -60,7 +60,7 @@ PROMISES = {
     "detached": _promise(7, "", ""),
     "interrupted": _promise(130, "old", "old"),
 }
-GOES_ON = ("lingering", "detached")  # the job has the last word
+GOES_ON = ("lingering", "detached")  # what the job does after them is its own to tell
 UNTOUCHED = ("refused", "unreachable", "busy", "interrupted")  # said of the run, whoever else changes something
 
 
@@ -126,12 +126,13 @@ def restart_is_true(ground: Ground, run: str, status: int, world: World, excused
     if said is None or said["status"] != status:
         yield Broken("claim", f"{who} ended with {status}; the end that it has told is {said and said['status']}")
         return
-    began = any(event["what"] == "cutover" for event in events_of(ground, run))
+    done = {event["what"] for event in events_of(ground, run)}
+    began = "cutover" in done
     if status in (7, 130) and began != (status == 7):
         yield Broken("claim", f"{who} ended with {status}; the cut-over has {'begun' if began else 'not begun'}")
     if status == 7 and end is None and not blind:
         yield Broken("claim", f"{who} ended with 7 (the job goes on); the run has no end; {world}")
-    if said["outcome"] not in GOES_ON or end is None or end["outcome"] in GOES_ON:
+    if not (said["outcome"] in GOES_ON and done & {"stopped", "end"}):
         yield from end_is_true(world, said, excused, who)
 
 

@@ -82,10 +82,10 @@ def test_a_controller_ends_with_the_status_of_the_end_that_it_has_told(ground: G
 
 
 @pytest.mark.lab
-def test_a_controller_that_left_a_lingering_job_is_measured_by_the_end_of_that_job(ground: Ground, plant: Plant) -> None:
+def test_a_controller_that_left_a_lingering_job_is_right_however_that_job_goes_on(ground: Ground, plant: Plant) -> None:
     plant({"what": "end", "status": 4, "outcome": "lingering", "phase": "report"}, here=True)
     assert [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never)]
-    plant({"what": "cutover", "job_pid": 7}, {"what": "end", "status": 0, "outcome": "running"})
+    plant({"what": "cutover", "job_pid": 7}, {"what": "stopped"})
     assert not [*claims.restart_is_true(ground, RUN, 4, World("new", "new"), never)]
 
 
