@@ -21,6 +21,7 @@ from tests.chaos.round import Result, Round
 from tests.lab.lab import Lab
 
 Told = Callable[[Result], None]
+ENOUGH = 500  # rounds after which each point and each fault has been hit
 
 
 def options(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -69,7 +70,7 @@ def _turn(lab: Lab, target: str, alone: bool) -> Iterator[None]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """1 when an invariant broke."""
+    """1 when an invariant broke, or when many rounds have left a point or a fault without a hit."""
     given = options(words)
     seed = secrets.randbelow(1 << 31) if given.seed is None else given.seed
     keep = given.keep or Path(tempfile.mkdtemp(prefix="deployctl-chaos-"))
@@ -90,7 +91,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; what was played:")
     print(report.tables(results))
-    return 1 if any(result.broken for result in results) else 0
+    missing = report.never_hit(results) if len(results) >= ENOUGH and not (given.only or given.at) else []
+    if missing:
+        print(f"never hit: {', '.join(missing)}")
+    return 1 if missing or any(result.broken for result in results) else 0
 
 
 if __name__ == "__main__":

@@ -1,56 +1,39 @@
-"""The faults. Each has its victim found, is done at once, and says what came of it; `mend` takes back what would hinder the recovery."""
+"""The faults. Each is done at once, to whom `victims` finds, and says what came of it; `mend` takes back what would hinder the recovery."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.chaos import eyes
-from tests.chaos.choices import Choice
+from tests.chaos import disks, victims
 from tests.chaos.eyes import Sight
-from tests.chaos.ground import Ground
 from tests.chaos.invariants import FLAG
-from tests.chaos.points import Watch
+from tests.chaos.scene import Controller, Scene, within
 
 NO_VICTIM = "no victim"
 ROLLBACK = 6.0  # seconds in which a rollback has launched and checked the old program
-Controller = subprocess.Popen[bytes]
-
-
-@dataclass
-class Scene:
-    """A run under way."""
-
-    ground: Ground
-    choice: Choice
-    controller: Controller
-    watch: Watch
-    victim: Sight | None = None  # found before the point is reached, so that the fault comes at once
-    second: Controller | None = None
-    mend: list[Callable[[], object]] = field(default_factory=list)
-
-    @property
-    def run(self) -> str:
-        """The id of the first run; "" before its first word."""
-        return self.watch.run
+LIFE = 5.0  # seconds until a job that was killed is begun anew
+LIVES = 3
+HEARD = 10.0  # seconds in which a second deployctl, or a person's wish, has come to the target
+Find = Callable[[Scene], Sight | None]
 
 
 def prepare(scene: Scene) -> None:
     """Looks for the victim early; a minder is a new one after each launch."""
     find = VICTIMS.get(scene.choice.fault)
-    if find is not None and scene.victim is None and find is not minder:
+    if find is not None and scene.victim is None and find is not victims.minder:
         scene.victim = find(scene)
 
 
 def strike(scene: Scene) -> str:
     """Does the fault of the round: what was hit, or NO_VICTIM."""
-    return STRIKES[scene.choice.fault](scene)
+    scene.struck_at = time.time()
+    struck = STRIKES[scene.choice.fault](scene)
+    scene.hit = struck != NO_VICTIM
+    return struck
 
 
 def mend(scene: Scene) -> None:
@@ -59,90 +42,100 @@ def mend(scene: Scene) -> None:
         act()
 
 
-# Who they are
+def _victim(scene: Scene) -> Sight | None:
+    return scene.victim or VICTIMS[scene.choice.fault](scene)
 
 
-def controller(scene: Scene) -> Sight | None:
-    """The first deployctl."""
-    return eyes.sight(scene.controller.pid) if scene.controller.poll() is None else None
+def kill(scene: Scene) -> str:
+    """SIGKILL."""
+    victim = _victim(scene)
+    return f"killed {victim.inner}" if victim is not None and victim.send(signal.SIGKILL) else NO_VICTIM
 
 
-def ssh_session(scene: Scene) -> Sight | None:
-    """The process of the site's sshd that serves its one connection."""
-    found = [seen for pid in eyes.children(scene.ground.server) if (seen := eyes.sight(pid))]
-    return found[0] if found else None
+def freeze(scene: Scene) -> str:
+    """SIGSTOP, and SIGCONT after a while."""
+    victim = _victim(scene)
+    if victim is None or not victim.send(signal.SIGSTOP):
+        return NO_VICTIM
+    time.sleep(scene.choice.seconds)
+    victim.send(signal.SIGCONT)
+    return f"froze {victim.inner} for {scene.choice.seconds:.1f} s"
 
 
-def session(scene: Scene) -> Sight | None:
-    """The agent's session; before it knows its run it is found below its sshd."""
-    named = eyes.with_argv(f"deployctl: session of train (run {scene.run})")
-    if named:
-        return named[0]
-    below = [seen for pid in eyes.descendants(scene.ground.server) if (seen := eyes.sight(pid))]
-    return next((seen for seen in below if "deployctl: session" in " ".join(seen.argv)), None)
+def interrupt(scene: Scene) -> str:
+    """What a person, a service manager or a terminal that is closed sends, once or twice."""
+    victim, choice = _victim(scene), scene.choice
+    first, *more = (signal.Signals[f"SIG{name}"] for name in choice.signals)
+    if victim is None or not victim.send(first):
+        return NO_VICTIM
+    for number in more:
+        time.sleep(choice.gap)
+        victim.send(number)
+    return f"sent {' and '.join(choice.signals)}"
 
 
-def job(scene: Scene) -> Sight | None:
-    """The job of the run."""
-    return next(iter(eyes.with_argv(f"deployctl: job of train (run {scene.run})")), None)
+def kill_job_thrice(scene: Scene) -> str:
+    """As often as it is begun anew."""
+    killed: list[Sight] = []
+    while len(killed) < LIVES and (life := _life(scene, killed)) is not None:
+        if life.send(signal.SIGKILL):
+            killed.append(life)
+    return f"killed {' and '.join(str(seen.inner) for seen in killed)}" if killed else NO_VICTIM
 
 
-def minder(scene: Scene) -> Sight | None:
-    """The minder of the run that is under way, else the one of the run before."""
-    init = scene.ground.init()
-    own = eyes.with_argv(f"deployctl: minder of train (run {scene.run})")
-    parents = {seen.pid for trainer in scene.ground.sights() if (seen := _parent(trainer))}
-    others = [seen for seen in eyes.with_argv("deployctl: minder of train") if seen.pid in parents]
-    return next(iter(own or others), None) if init else None
-
-
-def _parent(seen: Sight) -> Sight | None:
-    with suppress(OSError, IndexError, ValueError):
-        return eyes.sight(int(Path(f"/proc/{seen.pid}/stat").read_text().rpartition(")")[2].split()[1]))
-    return None
-
-
-# What is done to them
-
-
-def _kill(find: Callable[[Scene], Sight | None]) -> Callable[[Scene], str]:
-    def act(scene: Scene) -> str:
-        victim = scene.victim or find(scene)
-        if victim is None or not victim.send(signal.SIGKILL):
-            return NO_VICTIM
-        return f"killed {victim.inner}"
-
-    return act
-
-
-def _freeze(find: Callable[[Scene], Sight | None]) -> Callable[[Scene], str]:
-    def act(scene: Scene) -> str:
-        victim = scene.victim or find(scene)
-        if victim is None or not victim.send(signal.SIGSTOP):
-            return NO_VICTIM
-        time.sleep(scene.choice.seconds)
-        victim.send(signal.SIGCONT)
-        return f"froze {victim.inner} for {scene.choice.seconds:.1f} s"
-
-    return act
+def _life(scene: Scene, killed: list[Sight]) -> Sight | None:
+    """The job, as far as it was not killed yet; after a kill it is waited for, unless nobody will begin it anew."""
+    until = time.monotonic() + (LIFE if killed else 0.0)
+    while True:
+        found = victims.job(scene)
+        if found is not None and found not in killed:
+            return found
+        if time.monotonic() >= until or scene.controller.poll() is not None:
+            return None
+        time.sleep(0.005)
 
 
 def kill_agent(scene: Scene) -> str:
     """Session and job, as the end of a container's memory may: nobody is left who begins the job anew."""
-    victims = [seen for seen in (session(scene), job(scene)) if seen is not None]
-    killed = [str(seen.inner) for seen in victims if seen.send(signal.SIGKILL)]
+    found = [seen for seen in (victims.session(scene), victims.job(scene)) if seen is not None]
+    killed = [str(seen.inner) for seen in found if seen.send(signal.SIGKILL)]
     return f"killed {' and '.join(killed)}" if killed else NO_VICTIM
 
 
 def kill_new(scene: Scene) -> str:
     """The program that was launched: its check fails. In half of the rounds what the rollback brings as well, so that this fails too."""
-    victims = [seen for seen in scene.ground.sights() if FLAG in seen.argv]
-    killed = [str(seen.inner) for seen in victims if seen.send(signal.SIGKILL)]
+    killed: list[Sight] = []
+
+    def end(found: list[Sight]) -> None:
+        for seen in found:
+            if seen.send(signal.SIGKILL):
+                killed.append(seen)
+                scene.kills.append(time.time())
+
+    end([seen for seen in scene.ground.sights() if FLAG in seen.argv])
     until = time.monotonic() + (ROLLBACK if killed and scene.choice.variant else 0.0)
     while time.monotonic() < until:
-        killed += [str(seen.inner) for seen in scene.ground.sights() if seen.send(signal.SIGKILL)]
+        end(scene.ground.sights())
         time.sleep(0.02)
-    return f"killed {' and '.join(killed)}" if killed else NO_VICTIM
+    return f"killed {' and '.join(str(seen.inner) for seen in killed)}" if killed else NO_VICTIM
+
+
+def cancel(scene: Scene) -> str:
+    """A person takes the run back; the job is held until the wish is there, so that it is heard at the point and not a second later.
+
+    In half of the rounds the job is killed as soon as it has heard.
+    """
+    ground = scene.ground
+    wish = ground.path(f"{ground.runs}/{scene.run}.cancel")
+    with _held(_victim(scene)):
+        person = scene.person = ground.start("cancel", scene.run, "--on", ground.place.name)
+        within(HEARD, lambda: wish.exists() or person.poll() is not None)
+        wished = wish.exists()
+    if not wished:
+        return NO_VICTIM
+    if scene.choice.variant and within(LIFE, lambda: scene.said("cancelled", "end")) and (heard := victims.job(scene)) is not None:
+        return f"cancelled, and killed {heard.inner}" if heard.send(signal.SIGKILL) else "cancelled"
+    return "cancelled"
 
 
 def stop_container(scene: Scene) -> str:
@@ -173,18 +166,20 @@ def lock_container(scene: Scene) -> str:
 
 
 def _fill(scene: Scene, big: Path) -> str:
-    scene.mend.append(lambda: os.truncate(big, 0))
-    written = 0
-    with big.open("ab", buffering=0) as stream, suppress(OSError):
-        while True:
-            written += stream.write(bytes(4096))
-    return f"filled with {written >> 10} KiB"
+    scene.mend.append(lambda: disks.free(big))
+    return f"filled with {disks.fill(big) >> 10} KiB"
 
 
 def fill_target_disk(scene: Scene) -> str:
     """The file system of the destination, or that of the state directory."""
-    ground = scene.ground
-    return _fill(scene, ground.path(ground.filler))
+    return _fill(scene, scene.ground.path(scene.ground.filler))
+
+
+def keep_disk_full(scene: Scene) -> str:
+    """The same, and somebody else takes each block that is given up."""
+    big = scene.ground.path(scene.ground.filler)
+    scene.mend += [disks.keep_full(big), lambda: disks.free(big)]
+    return "kept full"
 
 
 def fill_host_staging(scene: Scene) -> str:
@@ -193,34 +188,66 @@ def fill_host_staging(scene: Scene) -> str:
 
 
 def second_waits(scene: Scene) -> str:
-    """A second restart waits for the lock; then the first or the second deployctl is killed."""
-    ground = scene.ground
-    scene.second = ground.start("restart", ground.place.name, "--wait", "60s", "--profile-interval", "60")
-    time.sleep(scene.choice.seconds / 3)
-    victim = (scene.controller, scene.second)[scene.choice.variant]
-    if victim.poll() is not None:
-        return "a second one waited; the victim had ended"
-    victim.kill()
-    return f"killed the {('first', 'second')[scene.choice.variant]}"
+    """A second restart waits for the lock; then the first or the second deployctl is killed. The run is held until the second one waits."""
+    ground, known = scene.ground, set(scene.ground.journals())
+
+    def waits() -> bool:
+        return any(b'"what":"busy"' in path.read_bytes().replace(b" ", b"") for path in set(ground.journals()) - known)
+
+    with _held(victims.job(scene) or victims.controller(scene)):
+        second = scene.second = ground.start("restart", ground.place.name, "--wait", "60s", "--profile-interval", "60")
+        within(HEARD, lambda: waits() or second.poll() is not None)
+        name, victim = (("first", scene.controller), ("second", second))[scene.choice.variant]
+        return f"the second waited, killed the {name}" if waits() and _end(victim) else NO_VICTIM
 
 
-VICTIMS: dict[str, Callable[[Scene], Sight | None]] = {
-    "kill-controller": controller,
-    "freeze-controller": controller,
-    "kill-ssh-session": ssh_session,
-    "freeze-ssh-session": ssh_session,
-    "kill-session": session,
-    "kill-job": job,
-    "kill-minder": minder,
+@contextmanager
+def _held(worker: Sight | None) -> Iterator[None]:
+    """Stops a process for a while, so that what takes a second to come does so at the point all the same."""
+    held = worker is not None and worker.send(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if worker is not None and held:
+            worker.send(signal.SIGCONT)
+
+
+def _end(process: Controller) -> bool:
+    if process.poll() is not None:
+        return False
+    process.kill()
+    return True
+
+
+VICTIMS: dict[str, Find] = {
+    "kill-controller": victims.controller,
+    "freeze-controller": victims.controller,
+    "interrupt": victims.controller,
+    "kill-ssh-session": victims.ssh_session,
+    "freeze-ssh-session": victims.ssh_session,
+    "kill-session": victims.session,
+    "kill-job": victims.job,
+    "cancel": victims.job,
+    "kill-minder": victims.minder,
 }
 STRIKES: dict[str, Callable[[Scene], str]] = {
-    **{name: (_kill if name.startswith("kill") else _freeze)(find) for name, find in VICTIMS.items()},
+    "kill-controller": kill,
+    "freeze-controller": freeze,
+    "interrupt": interrupt,
+    "kill-ssh-session": kill,
+    "freeze-ssh-session": freeze,
+    "kill-session": kill,
+    "kill-job": kill,
+    "kill-job-thrice": kill_job_thrice,
     "kill-agent": kill_agent,
+    "kill-minder": kill,
     "kill-new": kill_new,
+    "cancel": cancel,
     "stop-container": stop_container,
     "freeze-container": freeze_container,
     "lock-container": lock_container,
     "fill-target-disk": fill_target_disk,
+    "keep-disk-full": keep_disk_full,
     "fill-host-staging": fill_host_staging,
     "second-waits": second_waits,
 }

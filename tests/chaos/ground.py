@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.chaos import eyes
+from tests.chaos.courses import COURSES, Course
 from tests.chaos.eyes import Sight
 from tests.lab import sshd
 from tests.lab.errors import LabError
@@ -24,8 +25,6 @@ from tests.site import Site, in_lab
 
 T = TypeVar("T")
 SAVE = "0.5"  # seconds that a checkpoint takes
-LADDER = ["INT 5s", "TERM 2s", "KILL 2s"]
-CHECK = {"alive": "0.3s", "log": r"step \d+", "within": "20s"}
 SMALL = "12m"  # a target's disk that is to be filled: four checkpoints of 1 MiB and room for a release
 PORTS = 42000  # where free ports are looked for
 
@@ -37,10 +36,9 @@ class Ground(Site):
         self.the_lab, self.ct, self.disk, self.via = lab, int(target.removeprefix("ct")), disk, via
         self._init: Sight | None = None
         super().__init__(home, in_lab(lab, target), lab)
-        self.command = [*self.command[:-1], SAVE]
-        self.ladder, self.check = list(LADDER), dict(CHECK)
+        self.plain = [*self.command[:-1], SAVE]
         self.server = self._sshd()
-        self.write()
+        self.set(COURSES["well"])
         self.old = self.live()
 
     def install_old(self) -> None:
@@ -50,6 +48,13 @@ class Ground(Site):
             self.place.exec("/bin/sh", "-c", script, self.mounted)
         super().install_old()
         self.place.write(f"{self.directory}/retired.py", b"# gone from the next release\n")
+
+    def set(self, course: Course, old: bool = False) -> None:
+        """Makes the playbook that of a course: its own one, or the one by which its old trainer is started."""
+        normal = COURSES["well"]
+        self.command = [*self.plain, *(course.old if old else course.new)]
+        self.ladder, self.check = ((normal if old else course).ladder, dict((normal if old else course).check))
+        self.write()
 
     @property
     def mounted(self) -> str:

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deployctl.agent.state import NEW
 from tests.chaos.eyes import Sight
 from tests.chaos.ground import Ground
 
 FLAG = "--profile-interval=60"
 WRITTEN = 2.0  # seconds that a minder has to write down an end
 EXITS = 1.0  # seconds between the end of a process's name and that of its open files, at the most
-WORK_FILES = (".job", ".cancel", ".reserve")
+WORK_FILES = (".job", ".cancel", ".reserve", ".start", ".zip", ".tell")
+HALF = f"*{NEW}"  # what the agent, and the minder, call a file while they write it
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def record_is_true(ground: Ground) -> Iterator[Broken]:
 
 
 def nothing_is_staged(ground: Ground) -> Iterator[Broken]:
-    """No staged file, bundle, job file, reserve, cancellation or half-written record is left, here or on the host."""
+    """No staged file, bundle, file that only a run under way needs, or half-written record is left in the target."""
     place = ground.path(f"{ground.directory}/.deployctl")
     left = [path for path in place.rglob("*") if path.is_file() and ("new" in path.relative_to(place).parts[:2] or path.name == "bundle")]
     if left:
@@ -104,7 +106,7 @@ def nothing_is_staged(ground: Ground) -> Iterator[Broken]:
     work = [path.name for path in ground.path(ground.runs).glob("*") if path.name.endswith(WORK_FILES)]
     if work:
         yield Broken("work files", ", ".join(sorted(work)))
-    partial = [*ground.path(f"{ground.state}/workloads").rglob(".new-*"), *place.rglob(".new-*")]
+    partial = [*ground.path(f"{ground.state}/workloads").rglob(HALF), *place.rglob(HALF)]
     if partial:
         yield Broken("half-written", ", ".join(f"{path.parent.name}/{path.name}" for path in partial))
 
@@ -128,15 +130,15 @@ def saves_are_whole(ground: Ground) -> Iterator[Broken]:
             yield Broken("checkpoint", f"{saved[1]} is not whole")
 
 
-def died_of_its_disk(ground: Ground, run: str, filled: bool) -> bool:
+def died_of_its_disk(ground: Ground, run: str) -> bool:
     """Whether the trainer that the run launched ended by itself because its own disk was full: no word of deployctl is wrong by that.
 
-    On a disk that was filled its last words have no room: there its exit status, as the minder kept it, says that nobody killed it.
+    Where its last words had no room its exit status, as the minder kept it, says that nobody killed it.
     """
     until = time.monotonic() + WRITTEN
     while not ground.sights() and time.monotonic() < until:
         ended = read_json(ground.path(f"{ground.runs}/../exit.json")) or {}
-        by_itself = filled and ended.get("run") == run and ended.get("status", 0) != 0
+        by_itself = ended.get("run") == run and ended.get("status", 0) != 0
         if by_itself or "No space left on device" in _text(ground.path(ground.log))[-2000:]:
             return True
         time.sleep(0.05)

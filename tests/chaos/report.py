@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.chaos.choices import FAULTS
+from tests.chaos.courses import COURSES
 from tests.chaos.faults import NO_VICTIM
 from tests.chaos.invariants import Broken
 from tests.chaos.points import POINTS
@@ -20,25 +21,45 @@ def line(result: Result) -> str:
 
 
 def tables(results: Sequence[Result]) -> str:
-    """Points, faults, and what broke."""
-    return "\n".join([*_points(results), "", *_faults(results), "", *_broken(results)])
+    """Points, faults, courses, strangers, and what broke."""
+    return "\n".join([*_points(results), "", *_faults(results), "", *_courses(results), _strangers(results), "", *_broken(results)])
+
+
+def never_hit(results: Sequence[Result]) -> list[str]:
+    """The points and faults with no hit at all: of these nothing was shown."""
+    hit = {name for result in results if result.hit for name in (result.choice.point, result.choice.fault)}
+    return [name for name in (*POINTS, *FAULTS) if name not in hit]
 
 
 def _points(results: Sequence[Result]) -> list[str]:
-    lines = [f"{'point':<12} {'rounds':>6} {'hits':>6} {'no victim':>10} {'missed':>7} {'broken':>7}"]
+    lines = [_head("point")]
     for point in POINTS:
-        at = [result for result in results if result.choice.point == point]
-        lines.append(f"{point:<12} {_counts(at)}")
+        lines.append(f"{point:<20} {_counts([result for result in results if result.choice.point == point])}")
     return lines
 
 
 def _faults(results: Sequence[Result]) -> list[str]:
-    lines = [f"{'fault':<20} {'rounds':>6} {'hits':>6} {'no victim':>10} {'missed':>7} {'broken':>7}  first run's status (times)"]
+    lines = [f"{_head('fault')}  first run's status (times)"]
     for fault in FAULTS:
         of = [result for result in results if result.choice.fault == fault]
         ends = Counter(result.first for result in of if result.hit)
         lines.append(f"{fault:<20} {_counts(of)}  {', '.join(f'{status} ({times})' for status, times in sorted(ends.items()))}")
     return lines
+
+
+def _courses(results: Sequence[Result]) -> list[str]:
+    lines = [_head("course")]
+    return lines + [f"{name:<20} {_counts([result for result in results if result.choice.course == name])}" for name in COURSES]
+
+
+def _strangers(results: Sequence[Result]) -> str:
+    rounds = Counter(whose for result in results for whose in set(result.given))
+    told = "".join(f", {whose} in {times}" for whose, times in sorted(rounds.items()))
+    return f"strangers in {sum(bool(result.given) for result in results)} rounds{told}"
+
+
+def _head(what: str) -> str:
+    return f"{what:<20} {'rounds':>6} {'hits':>6} {'no victim':>10} {'missed':>7} {'broken':>7}"
 
 
 def _counts(of: Sequence[Result]) -> str:

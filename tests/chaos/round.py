@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -11,24 +12,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos import claims, decoys, eyes, faults, invariants
+from tests.chaos import claims, decoys, excuses, eyes, faults, invariants
 from tests.chaos.choices import Choice
+from tests.chaos.courses import COURSES
 from tests.chaos.decoys import Decoy
 from tests.chaos.eyes import Sampler, Sight
-from tests.chaos.faults import NO_VICTIM, Scene
+from tests.chaos.faults import NO_VICTIM
 from tests.chaos.ground import Ground
 from tests.chaos.invariants import Broken
 from tests.chaos.points import Watch
+from tests.chaos.scene import Scene, within
 from tests.lab.lab import Lab
 
 RESTART = ("--profile-interval", "60")
-REACH, SETTLE = 40.0, 60.0  # seconds
+REACH, SETTLE, ANSWERS, LEAVES = 40.0, 60.0, 120.0, 5.0  # seconds; the last: a process that took a signal
 MISSED = "point not reached"
 
 
 @dataclass
 class Result:
-    """What a round came to. `first`: how the first run ended, by its exit status."""
+    """What a round came to. `first`: how the first run ended, by its exit status. `given`: whose pids strangers had."""
 
     choice: Choice
     struck: str = MISSED
@@ -36,6 +39,7 @@ class Result:
     attach: int | None = None
     resume: int | None = None
     seconds: float = 0.0
+    given: list[str] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     kept: Path | None = None
@@ -51,6 +55,7 @@ class Round:
 
     def __init__(self, choice: Choice, lab: Lab, target: str, keep: Path) -> None:
         self.choice, self.lab, self.target, self.keep = choice, lab, target, keep
+        self.course = COURSES[choice.course]
         self.result = Result(choice)
         self.decoys: list[Decoy] = []
         self.old: Sight | None = None
@@ -95,16 +100,37 @@ class Round:
 
     def _old(self, ground: Ground) -> None:
         """The trainer that runs before, started by hand or by deployctl, with its bystanders."""
-        by_hand = self.choice.before == "hand"
-        self.decoys = decoys.start(ground, with_trainer=by_hand)
-        if not by_hand:
-            ground.restart()
-            for name in (ground.script, "throughput.py"):
-                with (ground.home / "train" / name).open("a") as file:
-                    file.write("# the next release\n")
-            ground.old = ground.live()
-        ground.until("the old trainer works", ground.steps)
+        ground.set(self.course, old=True)
+        if self.choice.before != "hand":
+            self._by_deployctl(ground)
+        if self.choice.before == "recycled":
+            self._ends_by_itself(ground)
+        before = len(ground.steps())
+        by_hand = self.choice.before != "deployctl"
+        self.decoys += decoys.start(ground, with_trainer=by_hand)
+        if by_hand:
+            ground.until("the old trainer works", lambda: len(ground.steps()) > before)
         [self.old] = ground.sights()
+        ground.set(self.course)
+
+    def _by_deployctl(self, ground: Ground) -> None:
+        ground.restart()
+        for name in (ground.script, "throughput.py"):
+            with (ground.home / "train" / name).open("a") as file:
+                file.write("# the next release\n")
+        ground.old = ground.live()
+
+    def _ends_by_itself(self, ground: Ground) -> None:
+        """What deployctl launched is no more, and a stranger has its pid, which the record still names."""
+        [launched] = ground.sights()
+        launched.send(signal.SIGINT)
+        ground.until("it ends", lambda: not launched.alive)
+        self._give(ground, {launched.inner: "the recorded pid"})
+
+    def _give(self, ground: Ground, pids: dict[int, str]) -> None:
+        given = decoys.give(ground, pids)
+        self.decoys += given
+        self.result.given += [decoy.name for decoy in given]
 
     def _strike(self, ground: Ground) -> Scene:
         known = {path.stem for path in ground.journals()}
@@ -116,90 +142,93 @@ class Round:
         return scene
 
     def _settle(self, scene: Scene) -> None:
-        """Waits until nothing of deployctl is at work, and makes the world whole."""
+        """Waits until nothing of deployctl is at work, and makes the world whole; then pids that are free go to strangers."""
         if self.choice.fault == "stop-container":
             faults.mend(scene)  # so that the controller's end does not hang on it
-        for process in (scene.controller, scene.second):
+        for who, process in (("the first restart", scene.controller), ("the second restart", scene.second), ("cancel", scene.person)):
             if process is not None:
-                self._ended(process, scene)
+                self._ended(who, process)
+        first = scene.controller.returncode
+        self.result.first = "killed" if first == claims.KILLED else str(first)
         for journal in scene.ground.journals():
             for worker in eyes.wait_until_gone((f"of train (run {journal.stem})",), "minder", SETTLE):
                 self._note([Broken("hung", f"still at work after {SETTLE:.0f} s: {' '.join(worker.argv)}")])
         if self.choice.fault != "stop-container":
             faults.mend(scene)
         self._quiet(scene)
+        if self.choice.fault == "stop-container" and scene.hit:
+            self._undisturbed(scene.ground, may_be_dead=True)
+            self.decoys = decoys.start(scene.ground, with_trainer=False)
+        self._give(scene.ground, decoys.on_record(scene.ground, scene.run, self.old))
 
-    def _ended(self, process: subprocess.Popen[bytes], scene: Scene) -> None:
-        who = "first" if process is scene.controller else "second"
+    def _ended(self, who: str, process: subprocess.Popen[bytes], seconds: float = SETTLE) -> str:
+        """Waits for a deployctl, which is killed at the deadline; its last lines."""
         try:
-            out, err = process.communicate(timeout=SETTLE)
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            self._note([Broken("hung", f"the {who} deployctl did not end within {SETTLE:.0f} s")])
-        self.result.notes.append(f"--- {who} restart: {process.returncode}\n{out.decode()}\n{err.decode()}")
-        if who == "first":
-            self.result.first = "killed" if process.returncode == -9 else str(process.returncode)
+            self._note([Broken("hung", f"{who} did not end within {seconds:.0f} s")])
+        self.result.notes.append(f"--- {who}: {process.returncode}\n{out.decode()}\n{err.decode()}")
         if "Traceback" in err.decode():
             self._note([Broken("traceback", f"{who}: {err.decode().splitlines()[-1]}")])
+        return " / ".join((err or out).decode().strip().splitlines()[-3:])
 
     def _quiet(self, scene: Scene) -> None:
         """Waits for a process that took a signal and that nobody waits for any more."""
-        events = claims.events_of(scene.ground, scene.run)
-        words = [event["what"] for event in events]
-        if "rung" in words and "stopped" not in words and self.old is not None:
-            ends = time.monotonic() + 5
-            while self.old.alive and time.monotonic() < ends:
-                time.sleep(0.02)
+        if scene.said("rung") and not scene.said("stopped") and (old := self.old) is not None:
+            within(LEAVES, lambda: not old.alive)
 
     def _look(self, scene: Scene) -> None:
         """What is there and what is said before anything is recovered."""
-        ground = scene.ground
+        ground, world = scene.ground, claims.look(scene.ground, self.old)
         self._note(invariants.lock_is_free(ground, "before the recovery"))
-        if len(seen := ground.sights()) > 1:
-            self._note([Broken("trainers", f"before the recovery {len(seen)} run")])
-        end = claims.newest_end(ground)
-        untrue = [*claims.end_is_true(ground, end, self.old)] if end is not None and end["run"] == scene.run else []
-        if scene.second is None:
-            untrue += claims.status_is_true(ground, scene.controller.returncode, "the first restart")
-        if untrue and not self._excused(scene):
-            self._note(untrue)
+        if world.runs == "several":
+            self._note([Broken("trainers", f"before the recovery: {world}")])
+        if scene.run:
+            self._claims(scene, world)
         self._say(ground, "status", ground.place.name, allowed={0})
         if scene.run:
             self.result.attach = self._say(ground, "attach", scene.run, "--on", ground.place.name)
-            if self.choice.fault != "stop-container" or end is None:
-                self._note(claims.attach_is_true(ground, scene.run, self.result.attach))
+            self._note(claims.attach_is_true(ground, scene.run, self.result.attach, world))
 
-    def _excused(self, scene: Scene) -> bool:
-        """Whether what runs now says nothing of what was said: the round has ended it, or its own disk has, after the last word.
+    def _claims(self, scene: Scene, world: claims.World) -> None:
+        ground, status = scene.ground, scene.controller.returncode
 
-        Asked after the look: a trainer may end between the two.
-        """
-        fault = self.choice.fault
-        after = fault == "kill-new" and self.result.first in ("0", "killed")
-        return fault == "stop-container" or after or invariants.died_of_its_disk(scene.ground, scene.run, fault == "fill-target-disk")
+        def excused(said: claims.Event) -> bool:
+            return excuses.ended_by_the_round(scene, said)
+
+        end = claims.newest_end(ground)
+        if end is not None and end["run"] == scene.run:
+            self._note(claims.end_is_true(world, end, excused))
+        if scene.said("cutover") and claims.end_of(ground, scene.run) is None and not excuses.needs_no_end(scene):
+            self._note([Broken("end", f"the run has none; {world}")])
+        alone = scene.second is None or scene.second.returncode == claims.KILLED
+        if alone and not (status == claims.KILLED and self.choice.fault in ("kill-controller", "second-waits")):
+            self._note(claims.restart_is_true(ground, scene.run, status, world, excused, excuses.blind(scene)))
+        if scene.second is not None:
+            self._note(claims.later_is_true(world, scene.second.returncode, "the second restart"))
+        if scene.person is not None:
+            self._note(claims.cancel_is_true(ground, scene.run, scene.person.returncode))
+        if status == 130:
+            self._note(invariants.nothing_is_staged(ground))
 
     def _recover(self, scene: Scene) -> None:
         ground = scene.ground
-        if self.choice.fault == "stop-container":
-            self._undisturbed(ground, may_be_dead=True)
-            self.decoys = decoys.start(ground, with_trainer=False)
+        ground.set(COURSES["well"])
         if self.choice.recovery == "resume" and scene.run:
+            had, before = claims.end_of(ground, scene.run), claims.look(ground, self.old)
             self.result.resume = self._say(ground, "resume", scene.run, "--on", ground.place.name)
-            if self.choice.fault != "stop-container" or self.result.resume == 0:
-                self._note(claims.status_is_true(ground, self.result.resume, "resume"))
+            self._note(claims.resume_is_true(ground, scene.run, had, self.result.resume, before, self.old))
             self._note(invariants.one_release(ground, "after the resume"))
         self._say(ground, "restart", ground.place.name, *RESTART, allowed={0})
 
     def _say(self, ground: Ground, *words: str, allowed: set[int] | None = None) -> int:
-        done = ground.run(*words, status=None)
-        self.result.notes.append(f"--- {' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
-        if allowed and done.returncode not in allowed:
-            last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-            self._note([Broken("recovery", f"`{words[0]}` ended with {done.returncode}: {' / '.join(last)}")])
-        if "Traceback" in done.stderr:
-            self._note([Broken("traceback", f"`{words[0]}`: {done.stderr.strip().splitlines()[-1]}")])
-        return done.returncode
+        process = ground.start(*words)
+        last = self._ended(f"`{' '.join(words)}`", process, ANSWERS)
+        if allowed and process.returncode not in allowed:
+            self._note([Broken("recovery", f"`{words[0]}` ended with {process.returncode}: {last}")])
+        return process.returncode
 
     def _final(self, ground: Ground) -> None:
         self._note(invariants.one_new_trainer(ground, "after the recovery"))

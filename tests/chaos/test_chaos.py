@@ -12,7 +12,7 @@ from tests.chaos.__main__ import main
 pytestmark = [pytest.mark.lab, pytest.mark.serial]
 
 
-@pytest.mark.parametrize(("seed", "rounds"), [(4, 4), (None, 3)], ids=["fixed", "fresh"])
+@pytest.mark.parametrize(("seed", "rounds"), [(28051, 4), (None, 3)], ids=["fixed", "fresh"])
 def test_no_invariant_breaks_in_a_short_chaos(seed: int | None, rounds: int, tmp_path: Path) -> None:
     chosen = secrets.randbelow(1 << 31) if seed is None else seed
     words = ["--rounds", str(rounds), "--seed", str(chosen), "--jobs", "3", "--verbose", "--keep", str(tmp_path)]
