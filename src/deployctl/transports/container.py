@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Say = Callable[..., None]  # say("busy", why=…): an event of the run
 Reach = Callable[[str], "Ssh | None"]  # the host that a node is, where the hosts file has it
+ENDING = 1.0  # seconds between the end of a container's processes and LXC's word of it, at the most
 LOCK_WAIT = 10.0  # seconds that a run waits for a locked container where nobody said how long
 LOOK = 0.5  # seconds between two looks
 START_WITHIN, BOOT_WITHIN, ACT_WITHIN = 120.0, 60.0, 600.0  # seconds
@@ -72,11 +73,17 @@ class Container:
             return False
 
     def gone(self, before: Facts) -> GoneError | None:
-        """What happened to it since `before`: it was stopped, restarted or moved. None for nothing of these, or when nobody says."""
+        """What happened to it since `before`: it was stopped, restarted or moved. None for nothing of these, or when nobody says.
+
+        Asked again for a moment: the processes of a container that is stopped end before LXC says so.
+        """
+        until = time.monotonic() + ENDING
         try:
-            return self._gone(before, self.facts())
+            while (found := self._gone(before, self.facts())) is None and time.monotonic() < until:
+                time.sleep(ENDING / 5)
         except DeployError:
             return None
+        return found
 
     def _gone(self, before: Facts, now: Facts) -> GoneError | None:
         what = f"container {self.vmid} "
