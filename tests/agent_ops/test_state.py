@@ -161,6 +161,17 @@ def test_a_torn_last_line_is_passed_over(events: state.EventFile, tail: bytes) -
     assert last["what"] == "connected"
 
 
+def test_what_comes_after_a_torn_line_is_not_lost(events: state.EventFile) -> None:
+    """Also where it was torn by another process that has the file open."""
+    events.say("cutover", "op")
+    with open(events.path, "ab") as out:
+        out.write(b'{"what": "en')
+    events.say("cutover", "stopped")
+    events.say("cutover", "end")
+    whole = [event for event in map(state.event_of, read(events.path).splitlines()) if event]
+    assert [event["what"] for event in whole] == ["op", "stopped", "end"]
+
+
 def test_the_last_event_of_a_long_file_is_found(events: state.EventFile) -> None:
     for number in range(2000):
         events.say("cutover", "waiting", number=number, filler="x" * 200)

@@ -6,6 +6,7 @@ docs/architecture.md section 5 draws the directory.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import time
@@ -151,17 +152,29 @@ class EventFile:
 
     def __init__(self, path: str, run: str, target: str) -> None:
         self.path, self.run, self.target = path, run, target
-        self._handle = shared.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._handle = shared.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
     def append(self, event: Dict[str, Any], sync: bool = False) -> None:
-        """One event; `sync` makes it durable before anything else happens. Raises OSError, and leaves no part of a line then."""
+        """One event; `sync` makes it durable before anything else happens.
+
+        Raises OSError, and leaves no part of a line then. A line that a killed writer has torn is ended first.
+        """
         line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
-        before = self.size()
-        if os.write(self._handle, line) < len(line):  # the disk is full
-            os.ftruncate(self._handle, before)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        fcntl.flock(self._handle, fcntl.LOCK_EX)  # a line that another one writes this moment is not torn
+        try:
+            self._write(line)
+        finally:
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
         if sync:
             os.fsync(self._handle)
+
+    def _write(self, line: bytes) -> None:
+        end = self.size()
+        if end and os.pread(self._handle, 1, end - 1) != b"\n":
+            line = b"\n" + line
+        if os.write(self._handle, line) < len(line):  # the disk is full
+            os.ftruncate(self._handle, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
     def say(self, phase: str, what: str, sync: bool = False, **fields: Any) -> Dict[str, Any]:
         """An event of now."""
