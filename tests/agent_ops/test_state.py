@@ -203,29 +203,39 @@ def test_a_file_that_is_not_there_has_no_last_event(home: state.Home) -> None:
 def fill(home: state.Home, count: int, days_ago: float = 0) -> list[str]:
     """That many event files of runs that began some days ago."""
     second = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - days_ago * 86400))
-    runs = [f"{second}-{number:04d}" for number in range(count)]
-    for run in runs:
+    known = [f"{second}-{number:04d}" for number in range(count)]
+    for run in known:
         write(home.events(run), b"{}\n")
-    return runs
+    return known
 
 
 def test_the_newest_runs_are_kept(home: state.Home) -> None:
-    runs = fill(home, state.KEPT_RUNS + 7)
+    known = fill(home, state.KEPT_RUNS + 7)
     home.prune()
-    assert state.runs(home) == runs[7:]
+    assert state.runs(home) == known[8:], "the run that begins makes them complete"
 
 
 def test_a_few_runs_are_all_kept(home: state.Home) -> None:
-    runs = fill(home, 3)
+    known = fill(home, 3)
     home.prune()
-    assert state.runs(home) == runs
+    assert state.runs(home) == known
+
+
+def test_nothing_is_left_of_a_run_that_is_not_kept(home: state.Home) -> None:
+    known = fill(home, state.KEPT_RUNS)
+    for ending in (".cancel", ".start", ".zip", ".tell", ".jsonl.reserve"):
+        for run in (known[0], known[1], "20200101-000000-aaaa"):
+            write(home.cancel(run)[: -len(".cancel")] + ending, b"")
+    home.prune()
+    left = {name.split(".")[0] for name in os.listdir(home.runs) if not name.endswith(".jsonl")}
+    assert left == {known[1]}
 
 
 def test_a_run_without_an_end_is_kept_however_many_there_are(home: state.Home) -> None:
-    runs = fill(home, state.KEPT_RUNS + 7)
-    state.write_json(home.job(runs[0]), {})
+    known = fill(home, state.KEPT_RUNS + 7)
+    state.write_json(home.job(known[0]), {})
     home.prune()
-    assert runs[0] in state.runs(home)
+    assert known[0] in state.runs(home)
 
 
 def test_only_event_files_are_runs(home: state.Home) -> None:

@@ -61,6 +61,15 @@ def write_json(path: str, data: Dict[str, Any], private: bool = False) -> None:
     sync_directory(os.path.dirname(path))
 
 
+def remove(*paths: str) -> None:
+    """Removes the files that are there."""
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+
+
 def sync_directory(path: str) -> None:
     """Makes renames in the directory durable."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -111,12 +120,17 @@ class Home:
                     os.unlink(os.path.join(directory, name))
 
     def prune(self) -> None:
-        """Removes the oldest event files, by count and by age, but none of a run without an end; a run's id begins with its time."""
-        kept = runs(self)
+        """Makes room for the run that begins: with it there are KEPT_RUNS, by count and by age, and those without an end.
+
+        All files of any other run go; a run's id begins with its time.
+        """
+        known = runs(self)
         oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - KEPT_FOR))
-        for place, run in enumerate(kept):
-            if (place < len(kept) - KEPT_RUNS or run < oldest) and not os.path.lexists(self.job(run)):
-                os.unlink(self.events(run))
+        newest = {run for run in known[-(KEPT_RUNS - 1) :] if run >= oldest}
+        kept = {run for run in known if run in newest or os.path.lexists(self.job(run))}
+        for name in os.listdir(self.runs):
+            if name.split(".")[0] not in kept:
+                remove(os.path.join(self.runs, name))
 
 
 def names(base: str) -> List[str]:
