@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deployctl import journal
 from tests.site import DEMO, Site, until
 
 NEW = (DEMO / "train" / "train_dflash_pipeline.py").read_bytes()
@@ -52,9 +55,7 @@ def orphan(site: Site) -> str:
     old = site.launch_old("--save-time", "600")
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         job = in_the_stop(site)["job_pid"]
-        status = site.place.read(f"/proc/{job}/status").decode()
-        session = int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
-        kill(site, session)
+        kill(site, session_of(site, job))
         kill(site, job)
         kill(site, old)
         controller.send_signal(signal.SIGKILL)
@@ -195,3 +196,43 @@ def test_a_freeze_longer_than_the_rung_costs_no_checkpoint(ct_site: Site) -> Non
     assert controller.returncode == 0, out.decode()
     assert b"leaving" in ct_site.place.read(ct_site.log)
     assert [event["signal"] for event in happened(ct_site, "rung")] == ["INT"]
+
+
+def session_of(site: Site, job: int) -> int:
+    status = site.place.read(f"/proc/{job}/status").decode()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
+
+
+def test_what_follows_a_torn_line_is_not_lost(local_site: Site) -> None:
+    run = orphan(local_site)
+    with Path(local_site.state, "workloads", "train", "runs", f"{run}.jsonl").open("ab") as out:
+        out.write(b'{"v":1,"t":17959')
+    local_site.run("resume", run, "--on", "here")
+    words = [event["what"] for event in whole(local_site)]
+    assert words.count("cutover") == 2
+    assert words[-1] == "end"
+
+
+def whole(site: Site) -> list[dict[str, Any]]:
+    """The events of the last run whose lines are whole."""
+    return journal.read(sorted(Path(site.state, "workloads", "train", "runs").glob("*.jsonl"))[-1])
+
+
+def test_an_end_that_could_not_be_written_leaves_a_run_to_resume(local_site: Site) -> None:
+    """A limit on the size of what the job writes stands for a disk without room."""
+    local_site.check["alive"] = "4s"
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        until("the check has begun", lambda: [event for event in happened(local_site, "op") if event["op"] == "check"])
+        job, run = happened(local_site, "cutover")[-1]["job_pid"], happened(local_site, "begin")[0]["run"]
+        events = Path(local_site.state, "workloads", "train", "runs", f"{run}.jsonl")
+        resource.prlimit(job, resource.RLIMIT_FSIZE, (events.stat().st_size, resource.RLIM_INFINITY))
+        kill(local_site, session_of(local_site, job))
+        controller.send_signal(signal.SIGKILL)
+        controller.communicate()
+    until("the job is over", lambda: not Path(f"/proc/{job}").exists())
+    assert happened(local_site, "end") == []
+    assert f"run {run} has no end: it was killed in check" in local_site.run("status", "here").stdout
+    local_site.run("resume", run, "--on", "here")
+    assert ended(local_site)["status"] == 0
+    assert len(happened(local_site, "launched")) == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import shared, state
+from deployctl.agent import reserve, runs, shared, state
 from tests.agent_ops import read, start, write
 
 RUN = "20260101-000000-aaaa"
@@ -195,6 +195,52 @@ def test_a_file_without_an_event_has_no_last_one(events: state.EventFile, conten
 
 def test_a_file_that_is_not_there_has_no_last_event(home: state.Home) -> None:
     assert state.last_event(home.events("no-such-run")) is None
+
+
+# --- room for last words
+
+
+def blocks(path: str) -> int:
+    return os.stat(path).st_blocks * 512
+
+
+def test_the_reserve_lies_behind_the_end_of_the_file_and_is_given_back(home: state.Home, events: state.EventFile) -> None:
+    events.say("prepare", "begin")
+    events.make_reserve()
+    for _ in range(100):
+        events.say("cutover", "waiting", filler="x" * 2000)
+    assert blocks(events.path) - events.size() >= state.RESERVED
+    assert len(read(events.path).splitlines()) == 101
+    runs.close(home, RUN)
+    assert blocks(events.path) - events.size() < state.RESERVED
+    assert len(read(events.path).splitlines()) == 101
+
+
+def test_without_room_behind_the_end_the_reserve_is_a_file(home: state.Home, events: state.EventFile) -> None:
+    """A Python without ctypes cannot ask for any."""
+    code = (
+        "import os, sys\nsys.modules['ctypes'] = None\nfrom deployctl.agent import shared, state\n"
+        "file = state.EventFile(sys.argv[1], 'r', 't')\nfile.make_reserve()\nreserve = sys.argv[1] + state.RESERVE\n"
+        "file.say('cutover', 'waiting')\nprint(os.stat(reserve).st_blocks * 512 >= state.RESERVED)\n"
+        "file.say('cutover', 'end', last=True)\nprint(os.path.exists(reserve))\n"
+    )
+    with start(code, events.path) as process:
+        out, _ = process.communicate()
+    assert out.split() == [b"True", b"False"]
+    assert len(read(events.path).splitlines()) == 2
+
+
+def test_a_record_is_written_into_what_lies_ready_for_it(home: state.Home) -> None:
+    state.write_json(home.record, {"number": 1})
+    for spare in state.spares(home.record):
+        reserve.make(spare, state.RESERVED)
+    first, second = state.spares(home.record)
+    inode = os.stat(first).st_ino
+    state.write_json(home.record, {"number": 2}, spare=first)
+    assert (state.read_json(home.record), os.stat(home.record).st_ino) == ({"number": 2}, inode)
+    assert (os.path.exists(first), os.path.exists(second)) == (False, True)
+    runs.close(home, RUN)
+    assert sorted(os.listdir(home.path)) == ["record.json", "runs"]
 
 
 # --- pruning

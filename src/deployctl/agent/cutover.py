@@ -8,9 +8,21 @@ import traceback
 from typing import Any, Dict, Tuple
 
 from . import job as jobs
-from . import procfs, runs, scope
+from . import procfs, reserve, runs, scope, state
 from .faults import Fault
 from .title import show_as
+
+
+def make_room(session: Any, spec: Dict[str, Any]) -> None:
+    """Takes the disk space with which the end of a run can be written down, should the disk be full then. Raises OSError.
+
+    A record holds no more than the job's file and what the places of the run say of their files.
+    """
+    session.events.make_reserve()
+    said = [session.home.job(spec["run"]), *(place.said for place in jobs.places(spec))]
+    size = sum(os.stat(path).st_size for path in said if os.path.lexists(path)) + state.RESERVED
+    for spare in state.spares(session.home.record):
+        reserve.make(spare, size)
 
 
 def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
@@ -19,8 +31,6 @@ def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
     It begins where the run's events say that an earlier life of it ended.
     """
     past = runs.past(session.home, spec["run"])
-    if past == runs.Past():
-        session.events.make_reserve()
     bell, ring = os.pipe()
     pid = os.fork()
     if pid:
@@ -48,12 +58,13 @@ def _live(session: Any, spec: Dict[str, Any], past: runs.Past, ring: int) -> int
         status = jobs.perform(job, past)
     except Fault as fault:  # before the first operation
         job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
-        job.emit("end", sync=True, status=1, outcome="refused", process=None, down=None, reason=fault.what)
+        job.ended = job.emit("end", sync=True, status=1, outcome="refused", process=None, down=None, reason=fault.what)
         status = 1
     except Exception:
         job.emit("failed", sync=True, op=None, why=traceback.format_exc(), where="job", todo="report it; `deployctl resume` goes on")
         return 1
-    runs.close(session.home, spec["run"])
+    if job.ended:  # else it is left to a later life
+        runs.close(session.home, spec["run"])
     return status
 
 

@@ -16,6 +16,12 @@ from .place import Place
 from .runs import Past
 
 Operation = Dict[str, Any]
+# What a run needs to be gone on with, and to end: on a full disk these events have a reserve, without the fields that only explain.
+LAST_WORDS = (
+    "cutover", "op", "rung", "signalled", "stopped", "not-running", "not-stopped", "lingering", "live", "back", "launched", "checked",
+    "failed", "cancelled", "end",
+)  # fmt: skip
+EXPLAINS = ("evidence", "tail", "waits")
 MINDED, UNMINDED = 3.0, 0.3  # seconds that a minder has to write down an end; without knowing whether there is one
 OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
     "stop": ladder.stop,
@@ -46,33 +52,42 @@ class Job:
         self.metrics: List[Dict[str, Any]] = []  # what checks have measured: {"name", "before", "after"}
         self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
         self.signalled = False  # a signal of the stop has gone out
+        self.ended = False  # the run's end is written down
         self.climb: Any = None  # the stop under way, kept for a linger
         self.deaf = False  # cancel was heard already: what follows is not cancelled again
 
-    def emit(self, what: str, sync: bool = False, **fields: Any) -> None:
-        """One event into the run's file; whoever follows is woken."""
+    def emit(self, what: str, sync: bool = False, **fields: Any) -> bool:
+        """One event into the run's file; whoever follows is woken. Whether it is there: a full disk must not end the job."""
         self.signalled = self.signalled or what == "rung"
-        try:
-            self.events.say("cutover", what, sync or what == "rung", **fields)
-        except OSError:  # a full disk must not end the job between the stop and the launch
-            self.events.spend_reserve()
-            try:
-                self.events.say("cutover", what, sync=True, **fields)
-            except OSError:
-                pass
+        said = self._say(what, sync or what == "rung", fields)
         try:
             os.write(self.bell, b".")
         except OSError:
             pass  # nobody follows, or the pipe is full of earlier bells
+        return said
+
+    def _say(self, what: str, sync: bool, fields: Dict[str, Any]) -> bool:
+        needed = {name: value for name, value in fields.items() if name not in EXPLAINS}
+        for last, said in ((False, fields), (True, needed)):
+            try:
+                self.events.say("cutover", what, sync or last, last, **said)
+                return True
+            except OSError:
+                if what not in LAST_WORDS:
+                    break
+        return False
 
     def keep(self, path: str, data: Dict[str, Any]) -> None:
-        """Writes a record. On a full disk the job's reserve is given up for it; a record that cannot be written stops nothing."""
-        for reserve in (True, False):
+        """Writes a record; on a full disk into what lies ready for it, or into the room that this leaves when it is removed.
+
+        A record that cannot be written stops nothing.
+        """
+        ready: List[Optional[str]] = [spare for spare in state.spares(path) if os.path.lexists(spare)]
+        for spare in [None, *ready, None]:
             try:
-                return state.write_json(path, data)
+                return state.write_json(path, data, spare=spare)
             except OSError:
-                if reserve:
-                    self.events.spend_reserve()
+                continue
         return None
 
     def heed(self) -> None:
@@ -220,7 +235,7 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
     process = None
     if job.launched is not None and (status == 0 or (status == 1 and procfs.same(job.launched))):
         process = {"pid": job.launched["pid"], "argv": job.launched_argv}
-    job.emit(
+    job.ended = job.emit(
         "end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None,
         **({"metrics": job.metrics} if job.metrics else {}),
     )  # fmt: skip
@@ -229,8 +244,12 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
 
 def _sweep(job: Job) -> None:
     """Removes what was staged and did not go live."""
-    for operation in job.spec["do"]:
-        for files in operation.get("sets", []):
-            place = Place(files["root"], job.run)
-            if not os.path.lexists(place.intent):
-                place.remove()
+    for place in places(job.spec):
+        if not os.path.lexists(place.intent):
+            place.remove()
+
+
+def places(spec: Dict[str, Any]) -> List[Place]:
+    """Where the files of a job wait to go live."""
+    roots = [files["root"] for operation in spec["do"] for files in operation.get("sets", [])]
+    return [Place(root, spec["run"]) for root in dict.fromkeys(roots)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from . import lock, procfs, state, unit
+from . import lock, procfs, reserve, state, unit
 from .faults import Refused
 
 Event = Dict[str, Any]
@@ -57,11 +57,11 @@ def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
 
     What is left of runs that have an end is removed.
     """
-    for found in list(_with_job(home)):
-        if found["op"] != "end":
-            return found
-        close(home, found["run"])
-    return None
+    found = list(_with_job(home))
+    for one in found:
+        if one["op"] == "end":
+            close(home, one["run"])
+    return next((one for one in found if one["op"] != "end"), None)
 
 
 def left(home: state.Home) -> Optional[Dict[str, Any]]:
@@ -104,12 +104,9 @@ def holder(home: state.Home) -> Optional[Dict[str, Any]]:
 
 
 def close(home: state.Home, run: str) -> None:
-    """Removes what only a run under way needs: the job's file, which holds secrets, and a cancellation."""
-    for path in (home.job(run), home.cancel(run), home.events(run) + state.RESERVE):
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
+    """Removes what only a run under way needs: the job's file, which holds secrets, a cancellation, and what is kept for a full disk."""
+    state.remove(home.job(run), home.cancel(run), home.events(run) + state.RESERVE, *state.spares(home.record))
+    reserve.give_up_behind(home.events(run))
     unit.remove(os.path.join(home.runs, run))
 
 
