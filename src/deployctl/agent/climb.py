@@ -104,6 +104,11 @@ class Climb:
         line = self.line()
         return line.main if line is not None else self.members[0]
 
+    def recall(self, name: str) -> None:
+        """Notes a signal that an earlier life of the job has sent."""
+        self.sent.append(name)
+        self.take(name, ())
+
     def send(self, targets: Sequence[Seen], name: str) -> bool:
         """False when none of them could be signalled because none of them may be."""
         refused = 0

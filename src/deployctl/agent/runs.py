@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import lock, procfs, reserve, state, unit
 from .faults import Refused
@@ -21,6 +21,8 @@ class Past(NamedTuple):
     signalled: bool = False  # whether its signal is known to have gone out
     why: str = ""  # why it had begun to undo
     cancelled: bool = False  # whether that was a person's wish
+    launched: Optional[Event] = None  # what it launched last
+    metrics: Tuple[Dict[str, Any], ...] = ()  # what the checks of operations that are over have measured
 
 
 def events_of(home: state.Home, run: str) -> Iterator[Event]:
@@ -38,9 +40,14 @@ def events_of(home: state.Home, run: str) -> Iterator[Event]:
 def past(home: state.Home, run: str) -> Past:
     """Where the job of a run was when its life ended; the beginning for one that has not begun."""
     found = Past()
+    measured: Tuple[Dict[str, Any], ...] = ()
     for event in events_of(home, run):
         if event["what"] == "op":
-            found = found._replace(which=event["list"], at=event["index"])
+            again = (event["list"], event["index"]) == (found.which, found.at)
+            found = found._replace(which=event["list"], at=event["index"], metrics=found.metrics + (() if again else measured))
+            measured = ()
+        elif event["what"] == "launched":
+            found = found._replace(launched=event)
         elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
             found = found._replace(why=event["why"], cancelled=found.cancelled or event["what"] == "cancelled")
         elif event["what"] == "rung" and found.which == "do":
@@ -49,6 +56,8 @@ def past(home: state.Home, run: str) -> Past:
             found = found._replace(signalled=True)
         elif event["what"] == "stopped" and found.which == "do":
             found = found._replace(stopped_at=event["t"])
+        if event["what"] in ("checked", "failed") and event.get("metric"):
+            measured = (event["metric"],)
     return found
 
 
