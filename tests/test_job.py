@@ -319,6 +319,24 @@ def test_a_cancelled_run_lingers_whatever_the_playbook_says(local_site: Site) ->
     assert "--profile-interval=60" not in now["argv"]
 
 
+def test_cancel_of_a_dead_job_names_resume(local_site: Site) -> None:
+    run = orphan(local_site)
+    done = local_site.run("cancel", run, "--on", "here", status=1)
+    assert "was killed in stop" in done.stderr
+    assert f"deployctl resume {run}" in done.stderr
+
+
+def test_cancel_in_prepare_says_who_leads_it(local_site: Site) -> None:
+    local_site.write(steps=[{"verify": {"command": ["sleep", "30"]}}, {"stop": local_site.ladder}, "launch"])
+    with local_site.start("restart", "here") as controller:
+        [begun] = until("the run has begun", lambda: happened(local_site, "begin"))
+        done = local_site.run("cancel", begun["run"], "--on", "here", status=1)
+        controller.send_signal(signal.SIGINT)
+        controller.communicate(timeout=60)
+    assert "is in prepare, led by anna@" in done.stderr
+    assert "interrupt it there" in done.stderr
+
+
 def test_what_follows_a_torn_line_is_not_lost(local_site: Site) -> None:
     run = orphan(local_site)
     with Path(local_site.state, "workloads", "train", "runs", f"{run}.jsonl").open("ab") as out:

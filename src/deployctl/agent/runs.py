@@ -167,6 +167,22 @@ def cancel(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     home = holding(session, request)
     run = request["run"]
     if not alive(home, run) or not lock.held(home.lock):
-        raise Refused("no job of run %s is at work" % run, where=home.name, todo="`deployctl status` says what runs")
+        raise _nothing_to_cancel(home, run)
     state.write_json(home.cancel(run), request["who"])
     return {"alive": True}
+
+
+def _nothing_to_cancel(home: state.Home, run: str) -> Refused:
+    """What a run without a living job is, and what to do with it."""
+    events = list(events_of(home, run))
+    held = holder(home) or {}
+    if any(one["run"] == run and one["op"] != "end" for one in _with_job(home)):
+        what, todo = "was killed in %s" % operation(events), "`deployctl resume %s` brings it to its end" % run
+    elif held.get("run") == run:
+        who = "%s@%s" % (held.get("user", "somebody"), held.get("host", "an unknown host"))
+        what, todo = "is in prepare, led by %s" % who, "wait, or interrupt it there: nothing was changed by it yet"
+    elif any(event["what"] == "end" for event in events):
+        what, todo = "is over", "`deployctl history` says how it ended"
+    else:
+        what, todo = "was killed in prepare", "nothing was changed by it; there is nothing to take back"
+    return Refused("run %s %s" % (run, what), where=home.name, todo=todo)
