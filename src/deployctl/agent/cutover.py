@@ -53,19 +53,26 @@ def _live(session: Any, spec: Dict[str, Any], past: runs.Past, ring: int) -> int
     own = procfs.look(os.getpid()) or {}
     job.emit("cutover", sync=True, job_pid=os.getpid(), started=own.get("started"), boot=own.get("boot"), again=past != runs.Past())
     try:
-        if scope.look() is not None:
-            scope.leave("deployctl-%s-%d" % (spec["run"], os.getpid()))  # an earlier life's scope may still hold what it launched
-        status = jobs.perform(job, past)
-    except Fault as fault:  # before the first operation
-        job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
-        job.ended = job.emit("end", sync=True, status=1, outcome="refused", process=None, down=None, reason=fault.what)
-        status = 1
+        status = _begin(job, past)
     except Exception:
         job.emit("failed", sync=True, op=None, why=traceback.format_exc(), where="job", todo="report it; `deployctl resume` goes on")
         return 1
     if job.ended:  # else it is left to a later life
         runs.close(session.home, spec["run"])
     return status
+
+
+def _begin(job: jobs.Job, past: runs.Past) -> int:
+    """Leaves the login's cgroup, then performs. What an earlier life has begun is not ended by a place that cannot be left."""
+    try:
+        if scope.look() is not None:
+            scope.leave("deployctl-%s-%d" % (job.run, os.getpid()))  # an earlier life's scope may still hold what it launched
+    except Fault as fault:
+        if past == runs.Past():
+            return jobs.refuse(job, fault)
+        job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
+        return fault.status
+    return jobs.perform(job, past)
 
 
 def _leave_the_session(session: Any) -> None:

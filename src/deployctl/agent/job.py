@@ -136,6 +136,12 @@ def perform(job: Job, past: Past) -> int:
     return _undo(job, fault, 0)
 
 
+def refuse(job: Job, fault: Fault) -> int:
+    """Ends a run that may not begin its first operation."""
+    job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
+    return _end(job, 1, "refused", fault)
+
+
 def _recall(job: Job, past: Past) -> None:
     """What earlier lives of the job have done and seen: all of it is in the run's events."""
     job.stopped_at, job.rung_sent, job.rung_done = past.stopped_at, past.rung, past.signalled
