@@ -12,7 +12,8 @@ Makes what the tests need and runs everything:
 Pythons are looked for on PATH and in pyenv. Virtual environments (.venv-test*) stay and are used again.
 
 As root on Debian or Ubuntu it installs missing packages with apt-get, brings the lab up and, if it was down before, down again.
-Without root it runs what it can, and says at the end what it left out; with CI=true leaving something out is a failure.
+Without root it runs what it can, and says at the end what it left out; with CI=true leaving something out is a failure, and so is a test
+that is skipped.
 Words after -- go to pytest; then only the suite runs, on one Python: sh tests/run.sh -- -k checkpoint -x
 TEXT
 }
@@ -163,8 +164,9 @@ run() { # title, command…: runs it, keeps its result and its time for the summ
 version() { "$1" -c 'import platform; print(platform.python_version())'; }
 
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
+    # shellcheck disable=SC2086 # lists of words
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        $beside "$1/bin/python" -m pytest -q -n 4 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+        $beside "$1/bin/python" -m pytest $strict -q -n 4 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
 }
 
 run_other_pythons() {
@@ -172,8 +174,8 @@ run_other_pythons() {
     run_agent_tests "$agent_new"
     for directory in $others; do
         # shellcheck disable=SC2086 # lists of words
-        run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest -q -n 4 \
-            -p no:cacheprovider -m "not lab and not serial" $controller
+        run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest $strict \
+            -q -n 4 -p no:cacheprovider -m "not lab and not serial" $controller
     done
 }
 
@@ -186,13 +188,14 @@ choose_pythons() { # writes $work/venvs; the first is the main one, agent_old, a
     main_version=$wanted
     echo ".venv-test full $main" >"$work/venvs"
     [ "$whole" = yes ] || return
-    for wanted in 3.10 3.12 3.13; do
+    for wanted in 3.10 3.11 3.12 3.13; do
+        [ "$wanted" != "$main_version" ] || continue
         found=$(find_python "$wanted")
-        if [ -n "$found" ] && [ "$wanted" != "$main_version" ]; then
+        if [ -n "$found" ]; then
             echo ".venv-test-$wanted full $found" >>"$work/venvs"
             others="$others .venv-test-$wanted"
-        elif [ -z "$found" ]; then
-            printf '%-6s %s\n' "-" "Python $wanted was not found" >>"$work/summary"
+        else
+            leave_out "the controller's own tests on Python $wanted: not found (pyenv install $wanted)"
         fi
     done
     found=$(find_python 3.8)
@@ -257,7 +260,8 @@ cd "${root:-/nowhere}" || fail "cannot enter the clone" "run this as one who may
 unset PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED # what a shell sets must not hide what deployctl forgets to set
 work=$(mktemp -d) || fail "cannot make a temporary directory" "is the disk full?"
 begun=$(date +%s)
-lab=none lab_pid='' others_pid='' agent_old='' agent_new='' others=''
+lab=none lab_pid='' others_pid='' agent_old='' agent_new='' others='' strict=''
+[ "${CI-}" != true ] || strict="-p tests.no_skips"
 trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -282,15 +286,18 @@ if [ "$lab" = none ]; then
 fi
 if [ "$whole" = no ]; then
     [ -z "$without" ] || set -- -m "not lab" "$@"
-    run "$suite, Python $(version "$python")" "$python" -m pytest "$@"
+    # shellcheck disable=SC2086 # a list of words
+    run "$suite, Python $(version "$python")" "$python" -m pytest $strict "$@"
     finish
 fi
 # Most tests wait most of the time, so that two cores carry six of them; those that measure or disturb the whole lab run alone.
-run "$suite, Python $(version "$python")" "$python" -m pytest -q -n 6 "$@" -m "not serial$without"
+# shellcheck disable=SC2086 # a list of words
+run "$suite, Python $(version "$python")" "$python" -m pytest $strict -q -n 6 "$@" -m "not serial$without"
 # Those wait even more; what needs no lab is run beside them, behind them in the queue for a core.
 run_other_pythons >"$work/others" 2>&1 &
 others_pid=$!
-run "those that run alone, Python $(version "$python")" "$python" -m pytest -q -m "serial$without"
+# shellcheck disable=SC2086 # a list of words
+run "those that run alone, Python $(version "$python")" "$python" -m pytest $strict -q -m "serial$without"
 wait "$others_pid"
 others_pid=''
 cat "$work/others"

@@ -104,6 +104,15 @@ def in_lab(lab: Lab, name: str) -> Place:
     return Place(name, lambda *argv, **more: lab.exec(ct, *argv, **more), 1, "/srv")
 
 
+class Started(subprocess.Popen[bytes]):
+    """One that a failed test does not wait for."""
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *rest)
+
+
 class Site:
     """One workload of its own on one place. `script` has a name that no other site has, so neighbours never match."""
 
@@ -165,7 +174,7 @@ class Site:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", "deployctl", *words]
         pipe = subprocess.PIPE
-        return subprocess.Popen(argv, cwd=self.home, env=self.environment(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, **more)
+        return Started(argv, cwd=self.home, env=self.environment(), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, **more)
 
     def run(self, *words: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Runs deployctl; asserts its exit status."""
@@ -216,4 +225,13 @@ class Site:
         """Ends what runs and removes what was made in the target."""
         for seen in self.trainers():
             self.place.exec("/bin/sh", "-c", 'kill -CONT "$0"; kill -KILL "$0"', str(seen["pid"]), check=False)
+        minder = (self.record() or {}).get("minder") or {"pid": 0}
+        until("the minder has written down the end", lambda: not self.place.exists(f"/proc/{minder['pid']}"), 10)
         self.place.exec("/bin/rm", "-rf", self.directory, self.state, check=False)
+
+    def record(self) -> dict[str, Any] | None:
+        """What the target keeps of the last launch; None for none, and for one that a test has damaged."""
+        try:
+            return dict(json.loads(self.place.exec("/bin/cat", f"{self.state}/workloads/train/record.json", check=False).stdout))
+        except ValueError:
+            return None

@@ -44,9 +44,8 @@ class Home:
 
     def run(self, *words: str, python: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs deployctl in it."""
-        surroundings = {
-            "PATH": os.environ["PATH"], "HOME": str(self.home / "home"), "TERM": "dumb", "COLUMNS": "120", "LANG": "C.UTF-8", **environment,
-        }  # fmt: skip
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        surroundings = {**kept, "HOME": str(self.home / "home"), "TERM": "dumb", "COLUMNS": "120", "LANG": "C.UTF-8", **environment}
         argv = [sys.executable, *python, "-m", "deployctl", *words]
         return subprocess.run(argv, cwd=self.home, env=surroundings, capture_output=True, text=True, timeout=60, check=False)
 
@@ -83,6 +82,13 @@ def test_help_lists_the_playbooks_with_their_descriptions(home: Home) -> None:
     assert "restart Restart the training" in said
     assert "stop-all Stop it for the night" in said
     assert "status" in said
+
+
+@pytest.mark.parametrize("words", [(), ("hosts",)])
+def test_without_words_the_help_is_all_that_is_said(home: Home, words: tuple[str, ...]) -> None:
+    done = home.run(*words)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "Usage: deployctl" in done.stdout
 
 
 BROKEN = ["a: [", "", "- a\n", "flags: {a: {type: itn}}\n", "\x00", "description: 5\nflags: []\nsteps: 1\n", "\tx: 1\n"]

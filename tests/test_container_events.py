@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -145,14 +146,51 @@ def test_a_stopped_container_is_started_by_a_run_and_by_nothing_else(spare: Site
     assert len(spare.trainers()) == 1
 
 
-def test_a_frozen_container_is_refused_at_once(spare: Site, lab: Lab) -> None:
+def test_a_frozen_container_is_refused(spare: Site, lab: Lab) -> None:
     lab.freeze(SPARE)
     try:
-        restart, status = (spare.run(word, spare.place.name, status=3) for word in ("restart", "status"))
+        restart = spare.run("restart", spare.place.name, "--wait", "100ms", status=3)
+        status, plan = (spare.run(*words, status=3) for words in (("status", spare.place.name), ("restart", spare.place.name, "--plan")))
     finally:
         lab.thaw(SPARE)
-    assert f"`lxc-unfreeze -n {SPARE}`" in restart.stdout
-    assert f"`lxc-unfreeze -n {SPARE}`" in status.stderr
+    for said in (restart.stdout, status.stderr, plan.stderr):
+        assert f"`lxc-unfreeze -n {SPARE}`" in said
+
+
+def test_a_run_waits_for_a_thaw(spare: Site, lab: Lab) -> None:
+    lab.freeze(SPARE)
+    try:
+        with spare.start("restart", spare.place.name) as controller:
+            until("it waits", lambda: [event for event in spare.events() if event["what"] == "busy"])
+            lab.thaw(SPARE)
+            out, err = controller.communicate(timeout=60)
+    finally:
+        lab.thaw(SPARE)
+    assert controller.returncode == 0, (out, err)
+
+
+def test_a_freeze_that_is_longer_than_the_silence_is_followed_on(spare: Site, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The silence is made short, in this process: a freeze of 30 s would be too long for a test. The session speaks every 5 s."""
+    monkeypatch.setattr(target, "SILENCE", 5.5)
+    ssh = Ssh(Host("pve1", "pve1", lab.ssh_config))
+    slow(spare)
+    spare.launch_old()
+    with spare.start("restart", spare.place.name) as controller:
+        until("it stops", lambda: stopping(spare))
+        with target.Session("spare", Pct(ssh, SPARE, "spare"), state=spare.state) as session:
+            told = session.follow("attach", run=spare.target_events()[0]["run"])
+            assert next(told)["what"] == "begin"
+            lab.freeze(SPARE)
+            try:
+                thaw = threading.Timer(7.0, lab.thaw, [SPARE])
+                thaw.start()
+                assert list(told)[-1]["what"] == "end"
+                thaw.join()
+            finally:
+                lab.thaw(SPARE)
+        controller.communicate(timeout=60)
+    ssh.close()
+    assert controller.returncode == 0
 
 
 def test_a_freeze_that_comes_too_late_to_be_seen_is_named_at_the_deadline(spare: Site, lab: Lab) -> None:

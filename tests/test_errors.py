@@ -37,8 +37,12 @@ def test_an_error_without_a_place_is_what_happened() -> None:
         ("trem", ["TERM", "INT"], "did you mean 'TERM'?"),
         ("xyz", ["b", "a", "b"], "known: a, b"),
         ("", ["a"], "known: a"),
-        ("x", [], ""),
+        ("x", [], "write one"),
     ],
 )
 def test_the_nearest_word_is_suggested_else_all(word: str, known: list[str], said: str) -> None:
-    assert suggestion(word, known) == said
+    assert suggestion(word, known, "write one") == said
+
+
+def test_a_suggestion_is_never_empty() -> None:
+    assert suggestion("x", [])

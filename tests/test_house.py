@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "deployctl"
 FLOORS = {
     "__main__": 11, "cli": 10,
-    "report": 9, "fleet": 8, "runner": 7, "plan": 6,
+    "report": 9, "fleet": 8, "preview": 8, "runner": 7, "plan": 6,
     "playbook": 5, "playbooks": 5, "workload_model": 3, "inventory": 5, "draft": 5,
     "steps": 4,
     "target": 3, "boot": 3,

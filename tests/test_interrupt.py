@@ -41,6 +41,42 @@ def test_an_interrupted_prepare_leaves_everything_as_it_was(ct_site: Site, numbe
     assert ct_site.target_events()[-1]["outcome"] == "interrupted"
 
 
+# Runs in the target: the processes that have this word among theirs, without this one.
+WITH_WORD = """
+import os, sys
+for name in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        words = open("/proc/%s/cmdline" % name, "rb").read().split(b"\\0")
+        alive = open("/proc/%s/stat" % name).read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        continue
+    if alive and sys.argv[1].encode() in words and int(name) != os.getpid():
+        print(name)
+"""
+
+
+def test_an_interrupt_ends_a_check_that_runs_in_the_target(site: Site) -> None:
+    old = site.launch_old()
+    word = f"checked-by-{site.script}"
+    verify = {"verify": {"command": ["sh", "-c", "sleep 600 & sleep 600", word]}}
+    push = {"push": {"from": "../train", "to": site.directory, "include": ["*.py"]}}
+    site.write(steps=[push, verify, {"stop": site.ladder}, "launch"])
+    with site.start("restart", site.place.name) as controller:
+        until("the check runs", lambda: site.place.python(WITH_WORD, word))
+        assert site.staged()
+        began = time.monotonic()
+        controller.send_signal(signal.SIGINT)
+        out, err = controller.communicate(timeout=30)
+    assert time.monotonic() - began < 5
+    assert controller.returncode == 130, (out, err)
+    assert b"nothing was changed" in out
+    assert not held(site)
+    assert not site.place.exists(f"{site.directory}/.deployctl")
+    assert site.place.python(WITH_WORD, word) == ""
+    assert site.target_events()[-1]["outcome"] == "interrupted"
+    assert [seen["pid"] for seen in site.trainers()] == [old]
+
+
 @pytest.mark.lab
 @pytest.mark.serial
 def test_a_silent_controller_loses_its_lock_by_the_lease(ct_site: Site) -> None:

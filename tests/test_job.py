@@ -78,6 +78,48 @@ def test_resume_brings_a_run_without_an_end_to_one(site: Site) -> None:
     assert site.place.read(f"{site.directory}/{site.script}") == NEW
 
 
+def test_a_job_that_dies_three_times_leaves_a_run_without_an_end(site: Site) -> None:
+    old = site.launch_old("--save-time", "600")
+    site.ladder = ["INT 10m"]
+    site.write()
+    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
+        for life in range(1, 4):
+            until("the job is there", lambda life=life: len(happened(site, "cutover")) == life and happened(site, "rung"))
+            kill(site, happened(site, "cutover")[-1]["job_pid"])
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 4, out.decode()
+    run = happened(site, "begin")[0]["run"]
+    assert f"the job of run {run} died in stop; something of the workload runs" in out.decode()
+    assert happened(site, "end") == []
+    kill(site, old)
+    until("the old process is gone", lambda: site.trainers() == [])
+    assert f"run {run} has no end" in site.run("status", site.place.name).stdout
+    site.run("resume", run, "--on", site.place.name)
+    assert "--profile-interval=60" in site.trainers()[0]["argv"]
+
+
+def test_the_run_that_is_meant_is_the_one_at_work_before_one_that_was_killed_in_prepare(local_site: Site) -> None:
+    old = local_site.launch_old("--save-time", "600")
+    local_site.ladder = ["INT 10m"]
+    push = {"push": {"from": "../train", "to": local_site.directory, "include": ["*.py"]}}
+    local_site.write(steps=[push, {"verify": {"command": ["sleep", "10"]}}, {"stop": local_site.ladder}, "launch"])
+    with local_site.start("restart", "here") as controller:
+        until("it is in prepare", lambda: happened(local_site, "begin"))
+        assert "at work, in prepare" in local_site.run("history", "--on", "here").stdout
+        controller.kill()
+        controller.communicate()
+    until("the lock is free", lambda: "at work" not in local_site.run("status", "here").stdout)
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        run = in_the_stop(local_site)["run"]
+        with local_site.start("cancel", "--on", "here") as person:
+            until("the job has heard of it", lambda: happened(local_site, "cancelled"))
+            kill(local_site, old)
+            out, _ = person.communicate(timeout=60)
+        controller.communicate(timeout=60)
+    assert (person.returncode, f"run {run} hears of it" in out.decode()) == (0, True)
+
+
 def test_the_next_run_finishes_a_run_without_an_end_first(site: Site) -> None:
     run = orphan(site)
     done = site.restart("--profile-interval", "30")

@@ -47,6 +47,24 @@ def test_two_unrelated_processes_are_listed_and_not_signalled(running: Site) -> 
     assert len(running.trainers()) == 2
 
 
+def test_a_match_with_a_slip_starts_nothing_twice(running: Site) -> None:
+    running.workload = {"match": "another_script.py"}
+    running.write()
+    [old] = running.trainers()
+    said = refused(running, status=1)
+    assert f"pid {old['pid']} runs the script of 'train' in its directory, and `match` does not find it" in said
+    assert "`match` does not find it" in running.run("restart", running.place.name, "--plan", status=1).stdout
+
+
+def test_a_match_that_tells_runs_of_one_script_apart_starts_a_second_one(local_site: Site) -> None:
+    local_site.launch_old()
+    local_site.command += ["--seed", "7"]
+    local_site.workload = {"match": ["python3", local_site.script, "--seed", "7"]}
+    local_site.write()
+    local_site.restart()
+    assert len(local_site.trainers()) == 2
+
+
 def test_a_program_that_is_not_there_is_refused(running: Site) -> None:
     running.command = ["python9", *running.command[1:]]
     running.write()

@@ -56,13 +56,12 @@ def test_a_launch_says_that_it_is_a_unit(tmp_path: Path) -> None:
     assert launch.compile(setting(), None).do[0]["unit"] is True
 
 
-def test_a_target_without_systemd_refuses_a_unit(local_site: Site) -> None:
-    write(local_site)
-    if Path("/run/systemd/system").is_dir():
-        pytest.skip("this machine runs systemd")
-    done = local_site.restart(status=1)
+@pytest.mark.lab
+def test_a_target_without_systemd_refuses_a_unit(ct_site: Site) -> None:
+    write(ct_site)
+    done = ct_site.restart(status=1)
     assert "no unit of systemd can be made: systemd does not run here" in done.stdout
-    assert local_site.trainers() == []
+    assert ct_site.trainers() == []
 
 
 @pytest.mark.lab

@@ -28,7 +28,8 @@ def why(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*words: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
         argv = [sys.executable, "-m", "deployctl", "why", *words]
-        surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LANG": "C.UTF-8", **environment}
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        surroundings = {**kept, "HOME": str(tmp_path), "LANG": "C.UTF-8", **environment}
         done = subprocess.run(argv, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
         return done

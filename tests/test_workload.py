@@ -10,8 +10,8 @@ from deployctl.errors import WordsError
 from deployctl.inventory import TargetSpec
 from deployctl.plan import Plan, bind
 from deployctl.playbook import load
+from deployctl.preview import Preview
 from deployctl.report import plans
-from deployctl.runner import Preview
 from deployctl.workload import ELASTIC, Rung, implied
 
 LADDER = (Rung("INT", 179.5), Rung("KILL", 10.0))

@@ -9,6 +9,12 @@ import difflib
 from collections.abc import Iterable
 
 
+class Interrupted(BaseException):
+    """A person or a service manager wants us to end (cli/interrupts.py). It is no KeyboardInterrupt, of which typer makes a status without
+    a word, and which Python ends a process by when it has passed through an exec of text, caught or not.
+    """
+
+
 class DeployError(Exception):
     """An error that a person can act on: `what` happened, `where`, and what to do (`todo`).
 
@@ -55,6 +61,12 @@ class GoneError(TransportError):
     """The container went away under a session: it was stopped, restarted or moved."""
 
 
+class UnfinishedError(DeployError):
+    """The run has no end, nobody is at work to bring it to one, and something of the workload runs."""
+
+    exit_status = 4
+
+
 class DownError(DeployError):
     """Nothing of the workload runs, and nobody is at work to start it."""
 
@@ -79,11 +91,11 @@ class InterruptedRunError(DeployError):
     exit_status = 130
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'X'?` for the nearest of the known words, else the whole list, else an empty text."""
+def suggestion(word: str, known: Iterable[str], otherwise: str = "leave it out: none is known") -> str:
+    """`did you mean 'X'?` for the nearest of the known words, else the whole list; what to do `otherwise`, where nothing is known."""
     words = sorted(set(known))
     near = difflib.get_close_matches(word.lower(), [w.lower() for w in words], n=1, cutoff=0.6)
     for candidate in words:
         if near and candidate.lower() == near[0]:
             return f"did you mean '{candidate}'?"
-    return f"known: {', '.join(words)}" if words else ""
+    return f"known: {', '.join(words)}" if words else otherwise

@@ -67,7 +67,9 @@ class Inventory:
         if name.startswith("-"):
             return WordsError(f"'{name}' is no target", todo="it looks like an option; `--help` lists those that there are")
         known = (*self.targets, *self.groups)
-        return WordsError(f"'{name}' is no target or group", todo=suggestion(name, known) or f"write a target into {self.path}")
+        if name.partition(":")[0] in known:
+            return WordsError(f"'{name}' names a workload", todo=f"a playbook names its own; write '{name.partition(':')[0]}'")
+        return WordsError(f"'{name}' is no target or group", todo=suggestion(name, known, f"write a target into {self.path}"))
 
 
 def _ssh(text: str) -> str:
@@ -126,7 +128,7 @@ def _target(document: Document, name: str, model: TargetModel, hosts: Mapping[st
             todo="write '{host: NAME, ct: ID}' for a container, '{host: NAME}' for a host, '{local: true}' for this machine",
         )  # fmt: skip
     if model.host is not None and model.host not in hosts:
-        todo = suggestion(model.host, hosts) or "write it into `hosts:`"
+        todo = suggestion(model.host, hosts, "write it into `hosts:`")
         raise WordsError(f"targets: {name}: '{model.host}' is no host", where=document.where("targets", name, "host"), todo=todo)
     if model.start and model.ct is None:
         todo = "remove it: only a container can be started"
@@ -146,7 +148,7 @@ def _look_at_group(document: Document, name: str, members: list[str], targets: M
         raise WordsError(f"groups: {name}: the group is empty", where=document.where("groups", name), todo="name its targets, or remove it")
     for index, member in enumerate(members):
         if member not in targets:
-            todo = suggestion(member, targets) or "write it into `targets:`"
+            todo = suggestion(member, targets, "write it into `targets:`")
             raise WordsError(f"groups: {name}[{index}]: '{member}' is no target", where=document.where("groups", name, index), todo=todo)
 
 

@@ -67,14 +67,14 @@ def _write(handle: int, line: bytes) -> None:
 def read(path: Path) -> list[Event]:
     """The events of a file, the controller's or the target's; none of a file that is not there.
 
-    A line that is torn, or no event, is passed over.
+    A line that is torn, or no event, is passed over; one that stands twice is one event: two deployctl of this machine followed the run.
     """
     events: list[Event] = []
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:
         return []
-    for line in lines:
+    for line in dict.fromkeys(lines):
         try:
             event = json.loads(line)
         except ValueError:

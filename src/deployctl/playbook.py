@@ -123,7 +123,7 @@ def _look_at_flags(document: Document, workload: WorkloadModel, flags: tuple[Fla
     for index, name in enumerate(workload.wrapper_flags):
         if name not in names:
             where = document.where("workload", "wrapper_flags", index)
-            raise WordsError(f"'{name}' is no flag of the playbook", where=where, todo=suggestion(name, names) or "declare it in 'flags'")
+            raise WordsError(f"'{name}' is no flag of the playbook", where=where, todo=suggestion(name, names, "declare it in 'flags'"))
     if workload.program and workload.command and workload.program not in workload.command:
         where = document.where("workload", "program")
         raise WordsError(f"the command has no word '{workload.program}'", where=where, todo="name the one before the flags")

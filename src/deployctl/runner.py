@@ -6,14 +6,20 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from typing import Any
 
-from deployctl.errors import BusyError, DeployError, DetachedError, DownError, InterruptedRunError, TransportError
+from deployctl.errors import (
+    BusyError,
+    DeployError,
+    DetachedError,
+    DownError,
+    Interrupted,
+    InterruptedRunError,
+    TransportError,
+    UnfinishedError,
+)
 from deployctl.events import Event, Sink, event
-from deployctl.flags.changes import Change, compare
 from deployctl.inventory import TargetSpec
 from deployctl.plan import Plan, compile_job
 from deployctl.steps.base import Opened
@@ -28,45 +34,43 @@ OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
     (TransportError, "unreachable"),
     (InterruptedRunError, "interrupted"),
     (DetachedError, "detached"),
+    (UnfinishedError, "unfinished"),
     (DownError, "down"),
 )
 
 
 class Recorder:
-    """Makes the controller's events of a run, tells them, and keeps those that the target has not got yet."""
+    """Makes the controller's events of a run, tells them, and keeps those that the target has not got yet.
+
+    It knows how far the run has come: `sent` (its job is the target's business now), `op` (the operation that began last), `ended` (the
+    status of its end).
+    """
 
     def __init__(self, run: str, target: str, emit: Sink) -> None:
-        self.run, self.target, self.emit = run, target, emit
+        self.run, self.target = run, target
         self.unsent: list[Event] = []
         self.phase = "prepare"
+        self.sent, self.op = False, ""
+        self.ended: int | None = None
+        self._emit = emit
 
     def __call__(self, what: str, **fields: Any) -> None:
         """One event of now."""
         told = event(self.run, self.target, self.phase, what, **fields)
         self.unsent.append(told)
-        self.emit(told)
+        self.tell(told)
+
+    def tell(self, told: Event) -> None:
+        """An event of whomever."""
+        if told["run"] == self.run:
+            self.op = told["op"] if told["what"] == "op" else self.op
+            self.ended = told["status"] if told["what"] == "end" else self.ended
+        self._emit(told)
 
     def take(self) -> list[Event]:
         """What the target has not got yet; it is got with the message that carries it."""
         taken, self.unsent = self.unsent, []
         return taken
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What `--plan` shows: the plan, what the agent found, what each step would do, and the status that the run would have ended with."""
-
-    plan: dict[str, Any]
-    found: dict[str, Any]
-    steps: tuple[dict[str, Any], ...]
-    holder: dict[str, Any] | None
-    problems: tuple[DeployError, ...]
-    changes: tuple[Change, ...] = ()  # of the command line, against the running one
-
-    @property
-    def status(self) -> int:
-        """0, else that of the first problem."""
-        return self.problems[0].exit_status if self.problems else 0
 
 
 def who() -> dict[str, Any]:
@@ -86,45 +90,22 @@ def run(plan: Plan, connections: Connections, emit: Sink, patience: float | None
     record = Recorder(plan.run, plan.target.name, emit)
     record("begin", playbook=plan.playbook, workload=plan.workload.name, flags=dict(plan.flags), who=who(), target_kind=plan.target.kind)
     try:
-        with _session(plan, connections, lambda container: container.ready(patience, record)) as session:
-            try:
-                plan, pieces = _prepare(plan, session, record, patience or 0.0)
-                return _cut_over(plan, session, record, pieces, patience) if pieces is not None else _leave_alone(session, record)
-            except DeployError as error:
-                status = _say_no(record, error)
-                session.bid_farewell(record.take())
-                return status
-    except DeployError as error:
+        return _lead(plan, connections, record, patience)
+    except (DeployError, Interrupted) as error:
         return _say_no(record, error)
 
 
-def preview(plan: Plan, connections: Connections) -> Preview:
-    """Looks at the target without lock or staging. Raises DeployError where it cannot be looked at."""
-    with _session(plan, connections) as session:
-        answer = session.ask("look", workload=plan.workload.as_data())
-        opened = _opened(answer, session)
-        plan = plan.knowing(answer["flags"], answer["inherited"])
-        steps: list[dict[str, Any]] = []
-        problems: list[DeployError] = []
-        for step, gathered in zip(plan.steps, plan.gathered, strict=True):
-            try:
-                step.admit(plan.setting, opened, lambda *_, **__: None)
-                steps.append(step.describe() | (step.preview(gathered, session, plan.setting, opened) or {}))
-            except DeployError as error:
-                steps.append(step.describe())
-                if str(error) not in map(str, problems):  # two steps may miss the same thing
-                    problems.append(error)
-        if session.container and session.seen and session.seen.lock:
-            problems.append(session.container.busy(session.seen))
-        holder = answer["holder"]
-        if holder:
-            problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))
-        return Preview(plan.describe(), answer, tuple(steps), holder, tuple(problems), _changes(plan, answer["process"]))
-
-
-def _changes(plan: Plan, process: dict[str, Any] | None) -> tuple[Change, ...]:
-    """What becomes of the running command line."""
-    return tuple(compare(process["argv"], plan.workload.command, plan.asked.shape)) if process and plan.launches else ()
+def _lead(plan: Plan, connections: Connections, record: Recorder, patience: float | None) -> int:
+    """The exit status. Raises DeployError or Interrupted where the target cannot be told of it."""
+    with open_session(plan.target, connections, lambda container: container.ready(patience, record)) as session:
+        try:
+            plan, pieces = _prepare(plan, session, record, patience or 0.0)
+            return _cut_over(plan, session, record, pieces, patience) if pieces is not None else _leave_alone(session, record)
+        except (DeployError, Interrupted) as error:
+            status = _say_no(record, error)
+            if not record.sent:
+                session.bid_farewell(record.take())
+            return status
 
 
 def open_session(target: TargetSpec, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Session:
@@ -134,47 +115,30 @@ def open_session(target: TargetSpec, connections: Connections, look: Callable[[C
     return Session(target.name, transport, target.python, target.state, seen)
 
 
-@contextmanager
-def _session(plan: Plan, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Iterator[Session]:
-    with _interruptible("prepare"), open_session(plan.target, connections, look) as session:
-        yield session
-
-
-@contextmanager
-def _interruptible(phase: str) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        if phase == "prepare":
-            raise InterruptedRunError("interrupted before anything was stopped; nothing was changed") from error
-        raise DetachedError("interrupted; the job goes on in the target", todo="`deployctl attach` follows it again") from error
-
-
 def _prepare(plan: Plan, session: Session, record: Recorder, patience: float) -> tuple[Plan, list[Any] | None]:
     """Locks, looks, and lets each step prepare; returns the plan, which knows the last launch now, and their pieces of Facts.
 
     No pieces: the workload is to be left alone.
     """
-    with _interruptible("prepare"):
-        began = time.monotonic()
-        hello = session.hello
-        record("connected", python=hello["python"], executable=hello["executable"], container=plan.target.ct, node=hello["node"])
-        answer = _open(plan, session, record, patience)
-        record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
-        if answer.get("unfinished"):
-            answer = _finish(session, record, answer["unfinished"])
-        opened = _opened(answer, session)
-        if "process" not in opened.faults:
-            record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
-        if plan.unless_running and answer["process"] is not None:
-            return plan, None
-        plan = plan.knowing(answer["flags"], answer["inherited"])
-        if plan.settled.kept or plan.settled.dropped or (plan.asked.keep and not plan.unless_running):
-            record("flags", kept=plan.settled.kept, dropped=plan.settled.dropped, command=plan.workload.command)
-        for step in plan.steps:
-            step.admit(plan.setting, opened, record)
-        pieces = zip(plan.steps, plan.gathered, strict=True)
-        return plan, [step.prepare(gathered, session, plan.setting, opened, record) for step, gathered in pieces]
+    began = time.monotonic()
+    hello = session.hello
+    record("connected", python=hello["python"], executable=hello["executable"], container=plan.target.ct, node=hello["node"])
+    answer = _open(plan, session, record, patience)
+    record("locked", workload=plan.workload.name, seconds=round(time.monotonic() - began, 3))
+    if answer.get("unfinished"):
+        answer = _finish(session, record, answer["unfinished"])
+    found = opened(answer, session)
+    if "process" not in found.faults:
+        record("found", process=answer["process"], how=answer["how"], run_of=answer["run"])
+    if plan.unless_running and answer["process"] is not None:
+        return plan, None
+    plan = plan.knowing(answer["flags"], answer["inherited"])
+    if plan.settled.kept or plan.settled.dropped or (plan.asked.keep and not plan.unless_running):
+        record("flags", kept=plan.settled.kept, dropped=plan.settled.dropped, command=plan.workload.command)
+    for step in plan.steps:
+        step.admit(plan.setting, found, record)
+    pieces = zip(plan.steps, plan.gathered, strict=True)
+    return plan, [step.prepare(gathered, session, plan.setting, found, record) for step, gathered in pieces]
 
 
 def _open(plan: Plan, session: Session, record: Recorder, patience: float) -> dict[str, Any]:
@@ -197,7 +161,7 @@ def _open(plan: Plan, session: Session, record: Recorder, patience: float) -> di
 def _finish(session: Session, record: Recorder, left: dict[str, Any]) -> dict[str, Any]:
     """Leads the run that was left without an end to it, then looks anew."""
     record("unfinished", left=left["run"], op=left["op"], list=left["list"])
-    return tell(session.follow("finish", run=left["run"]), record.emit)[1]
+    return tell(session.follow("finish", run=left["run"]), record.tell)[1]
 
 
 def tell(events: Generator[Event, None, dict[str, Any]], emit: Sink, to_the_end: bool = False) -> tuple[int, dict[str, Any]]:
@@ -221,20 +185,21 @@ def tell(events: Generator[Event, None, dict[str, Any]], emit: Sink, to_the_end:
 def _cut_over(plan: Plan, session: Session, record: Recorder, pieces: list[Any], patience: float | None) -> int:
     job = compile_job(plan, pieces, who())
     if job["do"] and session.container and session.seen:
-        with _interruptible("prepare"):
-            session.container.still(session.seen, patience, record)
-            for step in plan.steps:
-                step.seal(session.container, plan.setting, record)
+        session.container.still(session.seen, patience, record)
+        for step in plan.steps:
+            step.seal(session.container, plan.setting, record)
     record.phase = "report"
     if not job["do"]:
         record("end", status=0, outcome="unchanged", process=None, down=None, reason=None)
         session.bid_farewell(record.take())
         return 0
-    with _interruptible("cutover"):
-        status, answer = tell(session.follow("job", job=job, events=record.take()), _settled(plan, session, record))
-        if not answer:  # the job lingers; its own end comes later, in the target
-            record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
-        return status
+    record.sent = True
+    status, answer = tell(session.follow("job", job=job, events=record.take()), _settled(plan, session, record))
+    if not answer:  # the job lingers; its own end comes later, in the target
+        record("end", status=status, outcome="lingering", process=None, down=None, reason=None)
+    elif answer["status"] is None:
+        raise died(plan.target.name, plan.run, answer)
+    return status
 
 
 def _leave_alone(session: Session, record: Recorder) -> int:
@@ -251,19 +216,45 @@ def _settled(plan: Plan, session: Session, record: Recorder) -> Sink:
         if told["what"] == "end" and told["status"] == 0 and session.container:
             for step in plan.steps:
                 step.after(session.container, plan.setting, record)
-        record.emit(told)
+        record.tell(told)
 
     return emit
 
 
-def _opened(answer: dict[str, Any], session: Session) -> Opened:
+def opened(answer: dict[str, Any], session: Session) -> Opened:
+    """What the agent found, for the steps."""
     facts = {name: answer[name] for name in ("process", "program", "old_program", "faults", "tree", "respawn", "environment")}
     return Opened(**facts, container=session.seen)
 
 
-def _say_no(record: Recorder, error: DeployError) -> int:
-    """Tells why the run ends here, and that it does."""
+def died(target: str, run: str, answer: dict[str, Any]) -> DeployError:
+    """The error that the answer of a job without an end is: {"unfinished", "running"}, as `attach` has it too."""
+    left = answer["unfinished"]
+    if not left:
+        return InterruptedRunError(f"run {run} was killed in prepare; nothing was changed", where=target, todo="run again")
+    at = f" in {left['op']}" if left.get("op") else ""
+    todo = f"`deployctl resume {run} --on {target}` brings it to its end"
+    if answer["running"]:
+        return UnfinishedError(f"the job of run {run} died{at}; something of the workload runs", where=target, todo=todo)
+    return DownError(f"the job of run {run} died{at}; nothing of the workload runs", where=target, todo=todo)
+
+
+def _say_no(record: Recorder, error: DeployError | Interrupted) -> int:
+    """Tells why the run ends here, and that it does; the exit status. A run that has ended stays as it ended."""
+    if record.ended is not None:
+        return record.ended
+    if isinstance(error, Interrupted):
+        error = interrupted(record.target, record.run, record.op) if record.sent else _IN_PREPARE
     outcome = next((word for kind, word in OUTCOMES if isinstance(error, kind)), "refused")
     record("failed", op=None, why=error.what, where=error.where, todo=error.todo)
     record("end", status=error.exit_status, outcome=outcome, process=None, down=None, reason=error.what)
     return error.exit_status
+
+
+_IN_PREPARE = InterruptedRunError("interrupted before anything was stopped; nothing was changed")
+
+
+def interrupted(target: str, run: str, op: str) -> DetachedError:
+    """What is said to a person who leaves a job that is at work."""
+    doing, todo = f", in {op}" if op else "", f"`deployctl attach {run} --on {target}` follows it again"
+    return DetachedError(f"interrupted; the job goes on in the target{doing}", where=target, todo=todo)

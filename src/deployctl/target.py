@@ -20,7 +20,12 @@ from deployctl.transports.proxmox import Facts
 ALIVE = 5.0  # seconds between two signs of life; the agent's lease is 30
 ANSWER = 900.0  # seconds that one answer may take: hashing a large tree is the longest
 MARKER = 60.0  # seconds until the agent must have answered: a frozen container never does
+FAREWELL = 5.0  # seconds for the agent's end
 SILENCE = 30.0  # seconds without a word while a job is followed; the session speaks every 5
+
+
+class SilentError(TransportError):
+    """The target said nothing for too long, on a line that is open."""
 
 
 class Session:
@@ -76,7 +81,7 @@ class Session:
         return self._answer_to(self._request(op, fields), within)
 
     def follow(self, op: str, **fields: Any) -> Generator[Event, None, dict[str, Any]]:
-        """The events of a job until its end; the generator's value is the answer.
+        """The events of a job until its end; the generator's value is the answer. A frozen container is waited for, as its job waits.
 
         Raises DetachedError when the link breaks, DownError when the container went away with the job in it.
         """
@@ -88,6 +93,8 @@ class Session:
             except GoneError as error:
                 raise self._down(error, begun) from error
             except TransportError as error:
+                if isinstance(error, SilentError) and self.container and self.container.frozen():
+                    continue
                 todo = f"follow it again with `deployctl attach --on {self.name}`"
                 raise DetachedError(f"the link broke, the job {begun}: {error.what}", where=self.name, todo=todo) from error
             if "event" in message:
@@ -117,13 +124,16 @@ class Session:
         self.transport.put(source, destination, progress)
 
     def bid_farewell(self, events: list[Event]) -> None:
-        """Ends the session in order, with the last events for the target's own file; best effort, within a few seconds."""
+        """Ends the session in order, with the last events for the target's own file, and waits for the agent's end: then staging and
+        lock are gone. Best effort, within FAREWELL.
+        """
+        until = time.monotonic() + FAREWELL
         try:
-            number = self._request("close", {"events": events})
-            until = time.monotonic() + 5
-            while self._message(max(0.1, until - time.monotonic())).get("id") != number:
+            self._request("close", {"events": events})
+            self._channel.send_eof()  # an operation that is at work hears that as well
+            while self._channel.receive(max(0.0, until - time.monotonic())):
                 pass
-        except DeployError:
+        except (TimeoutError, DeployError):
             pass
 
     # --- the wire
@@ -210,15 +220,15 @@ class Session:
         except TimeoutError as error:
             raise self._silent(timeout) from error
 
-    def _silent(self, timeout: float) -> TransportError:
+    def _silent(self, timeout: float) -> SilentError:
         """Why nothing is heard: the host knows whether the container is frozen."""
         try:
             if self.container:
                 self.container.admit()
         except TransportError as error:
-            return error
+            return SilentError(error.what, where=error.where, todo=error.todo)
         todo = "is something in it frozen, or the line dead? look, then run again"
-        return TransportError(f"no word within {timeout:.0f} s", where=self.name, todo=todo)
+        return SilentError(f"no word within {timeout:.0f} s", where=self.name, todo=todo)
 
     def _status(self) -> int:
         try:

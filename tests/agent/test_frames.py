@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from typing import Any
-
-import pytest
 
 from deployctl.agent import frames, procfs, pyspy, why
 
 from .conftest import SLEEP, asleep, until
 
-KNOWN = sys.version_info[:2] in ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13)) and getattr(sys, "_is_gil_enabled", lambda: True)()
-pytestmark = pytest.mark.skipif(not KNOWN, reason="the layout of this Python is not known")
 NOTHING = frames.Stack([], False, None)
 NESTED = """import threading, time
 def inner():

@@ -49,7 +49,7 @@ def test_a_file_that_something_is_mounted_on_is_refused(root: str) -> None:
 def test_a_directory_that_something_is_mounted_on_is_refused(root: str, kind: str) -> None:
     mount(*(["-t", "tmpfs", "tmpfs"] if kind == "tmpfs" else ["--bind", root + "/sub"]), root + "/sub")
     assert refused(lambda: obstacles.look_at_files(root, ["sub/new/c.py"])) == f"{root}/sub: another file system is mounted there"
-    assert listing.below(root, ()) == ["a.py"]
+    assert listing.below(root, (), lambda: None) == ["a.py"]
 
 
 def test_a_destination_that_is_a_mount_point_works(root: str) -> None:

@@ -144,10 +144,41 @@ def test_half_a_line_keeps_the_lease_too(talk: Talk, short_lease: None) -> None:
         assert talk.wire.next(timeout=0.1) is None
 
 
-def test_time_in_which_we_worked_does_not_count(talk: Talk, short_lease: None) -> None:
-    time.sleep(0.5)  # the work of an operation
-    talk.wire.busy()
+def test_what_was_said_while_we_worked_keeps_the_lease(talk: Talk, short_lease: None) -> None:
+    talk.say(b'{"op": "alive"}\n')
+    talk.wire._heard -= 1  # the time of an operation
     assert talk.wire.next(timeout=0.05) is None
+
+
+def test_who_works_hears_what_is_said_later(talk: Talk) -> None:
+    talk.say(b'{"op": "alive"}\n{"id": 1, "op": "a"}\n')
+    talk.wire.heed()
+    assert talk.wire.next(timeout=0) == {"id": 1, "op": "a"}
+
+
+def test_who_works_hears_that_the_controller_is_gone(talk: Talk) -> None:
+    talk.say(b'{"id": 1, "op": "close"}\n')
+    os.close(talk.to_agent)
+    with pytest.raises(wire.HungUp, match="closed its side"):
+        talk.wire.heed()
+    assert talk.wire.next(timeout=0) == {"id": 1, "op": "close"}, "its last words are kept"
+
+
+def test_who_works_hears_that_the_lease_is_over(talk: Talk, short_lease: None) -> None:
+    talk.wire.heed()
+    talk.wire._heard -= 1
+    with pytest.raises(wire.HungUp, match="silent"):
+        talk.wire.heed()
+
+
+def test_who_works_takes_no_more_in_than_a_piece(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LARGEST", 1000)
+    talk.say(b"x" * 60_000)
+    talk.wire.heed()
+    talk.say(b"y" * 60_000)
+    talk.wire.heed()
+    assert not talk.wire.quiet()
+    assert len(os.read(talk.source, 1 << 17)) == 60_000, "the second one waits in the pipe"
 
 
 @pytest.mark.parametrize("garbage", [b"no json\n", b"5\n", b"\xff\xfe\n"])

@@ -49,7 +49,8 @@ class Near:
     """A session with the agent's code in this process."""
 
     def __init__(self, home: Path) -> None:
-        self.agent = main.Session(SimpleNamespace(pieces=lambda: iter(self.pieces), send=lambda _: None))  # type: ignore[arg-type]
+        wire: Any = SimpleNamespace(pieces=lambda: iter(self.pieces), send=lambda _: None, heed=lambda: None)
+        self.agent = main.Session(wire)
         self.agent.settle({"run": RUN, "target": "here", "who": WHO, "workload": workload().as_data(), "state": str(home / "state")})
         self.agent.home.make()
         self.pieces: Iterator[bytes] = iter(())

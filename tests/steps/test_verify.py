@@ -111,6 +111,14 @@ def test_all_faults_are_told_at_once_with_their_lines(talk: Talk) -> None:
     assert error.todo.startswith(f"{PYTHON} (3.")
 
 
+@pytest.mark.parametrize("new", ["def broken(:\n", "# coding: latin-1\nx = 'ä' +\n", "x = 1\n\nreturn 'ä'\n"])
+def test_the_line_that_is_quoted_is_that_of_the_new_file(talk: Talk, new: str) -> None:
+    talk.write("a.py", new.encode("latin-1" if "latin" in new else "utf-8"))
+    talk.write_live("a.py", b"one = 1\ntwo = 2\nthree = 3\n")
+    guilty = next(line for line in new.splitlines() if line.startswith(("def", "x = 'ä'", "return")))
+    assert f" in `{guilty}`" in refused(lambda: verify(talk)).what
+
+
 ODD = {
     "a NUL byte": b"x = 1\0\n",
     "bytes that are no UTF-8": b"x = '\xff'\n",
@@ -198,6 +206,21 @@ def test_an_interpreter_that_dies_of_a_file_leaves_the_other_files_their_turn(tm
     faults = error.what.split("; ")
     assert [fault.split(":")[0] for fault in faults] == ["a.py", "b.py", "d.py"]
     assert faults[1] == "b.py: the interpreter did not survive it: signal 6"
+    talk.close()
+
+
+def test_many_files_are_compiled_by_an_interpreter_that_is_slow_to_come_up(tmp_path: Path) -> None:
+    """Their names are more than a pipe holds."""
+    slow = tmp_path / "python3"
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {PYTHON} "$@"\n')
+    slow.chmod(0o755)
+    talk = Talk(tmp_path, command=("/bin/true",), environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    for number in range(400):
+        talk.write(f"{'long' * 30}/{number}.py", b"x = 1\n")
+    talk.write("bad.py", b"def (\n")
+    began = time.monotonic()
+    assert refused(lambda: verify(talk)).what.startswith("bad.py:1: ")
+    assert time.monotonic() - began < 30
     talk.close()
 
 
@@ -300,6 +323,12 @@ def test_a_command_without_end_ends_at_its_deadline_and_nothing_of_it_is_left(si
     said_, _, group = error.what.rpartition(": ")
     assert said_ == "command sh: no end within its time"
     until("the whole group is gone", lambda: not alive(int(group)))
+
+
+def test_a_command_that_never_stops_talking_ends_at_its_deadline(site: Talk) -> None:
+    began = time.monotonic()
+    assert refused(lambda: tried(site, command=["yes"], within="1s")).what == "command yes: no end within its time: y"
+    assert time.monotonic() - began < 15
 
 
 def alive(group: int) -> list[str]:

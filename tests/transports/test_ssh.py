@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from deployctl.transports.connect import Connections
 from deployctl.transports.local import Local
 from deployctl.transports.pct import Pct
 from deployctl.transports.ssh import Ssh
+from deployctl.transports.ssh_config import resolve
 from tests.transports.contract import Contract, NewFilesOnly, imported, sh, threads
 from tests.transports.sshd import Host, Server, free_port
 
@@ -88,8 +90,26 @@ class TestHostKey:
         shown = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
         error = refusal(server)
         assert error.what == f"the host key of 127.0.0.1:{server.port} is unknown: ssh-ed25519 {shown.split()[1]}"
-        assert f"`ssh -F {server.ssh_config} -p {server.port} " in error.todo
+        assert error.todo.endswith(f"then connect once with `ssh -F {server.ssh_config} box`")
         assert server.known_hosts.read_text() == ""
+
+    @pytest.mark.parametrize("line", ["", "HostKeyAlias rack-one"])
+    def test_who_follows_the_advice_makes_the_host_known(self, server: Server, line: str) -> None:
+        server.write_config(*filter(None, [line]))
+        server.known_hosts.write_text("")
+        ssh, *words = shlex.split(refusal(server).todo.split("`")[-2])
+        instead_of_yes = ["-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes"]
+        subprocess.run([ssh, *instead_of_yes, *words, "true"], check=True, capture_output=True, timeout=30)
+        assert connects(server)
+
+    @pytest.mark.parametrize(
+        ("ssh", "said"),
+        [("box", "box"), ("bob@box", "bob@box"), ("bob@box:2222", "-p 2222 bob@box"), ("[::1]:2222", "-p 2222 ::1")],
+    )
+    def test_the_advice_goes_by_the_name_as_it_was_written(self, server: Server, ssh: str, said: str) -> None:
+        odd = server.ssh_config.rename(server.directory / "an ssh config")
+        assert resolve(Host("pve1", ssh, odd)).command == f"ssh -F '{odd}' {said}"
+        assert resolve(Host("pve1", ssh, None)).command == f"ssh {said}"
 
     def test_a_changed_key_is_refused_and_names_the_line(self, server: Server) -> None:
         server.key("other", "ed25519")

@@ -10,6 +10,7 @@ import time
 from typing import Optional, Sequence
 
 MOST = 1 << 20  # bytes
+DYING = 1.0  # seconds in which a large process comes to its end after KILL
 
 
 def output(argv: Sequence[str], within: float) -> Optional[bytes]:
@@ -26,7 +27,7 @@ def output(argv: Sequence[str], within: float) -> Optional[bytes]:
     try:
         child.wait(0.1)
     except subprocess.TimeoutExpired:
-        _end(child)
+        end(child)
     return raw if child.returncode == 0 else None
 
 
@@ -44,10 +45,11 @@ def _read(handle: int, child: "subprocess.Popen[bytes]", until: float) -> bytes:
     return raw
 
 
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    """KILL for its whole session, which is its own; one that waits in the kernel is left to itself."""
+def end(child: "subprocess.Popen[bytes]", patience: float = 0.2) -> None:
+    """KILL for its whole session, which is its own; one that waits in the kernel for longer than `patience` (seconds) is left to itself."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait(0.2)
+        child.wait(patience)
     except (OSError, subprocess.TimeoutExpired):
-        child.returncode = child.returncode or -signal.SIGKILL  # nobody waits for it any more
+        if child.returncode is None:
+            child.returncode = -signal.SIGKILL  # nobody waits for it any more

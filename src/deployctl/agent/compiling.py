@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from . import bounded
 from .faults import Fault, Refused
 
 DEADLINE = 60.0  # seconds for one child; a file that takes longer by itself is at fault
@@ -30,7 +33,7 @@ for number, (staged, live) in enumerate(json.load(sys.stdin)):
     say(at=number)
     try:
         with open(staged, "rb") as stream:
-            compile(stream.read(), live, "exec", 0, True)
+            compile(stream.read(), staged, "exec", 0, True)  # by this name it finds the line that it quotes
     except SyntaxError as error:
         say(path=live, line=error.lineno, what=error.msg, text=error.text)
     except BaseException as error:
@@ -38,14 +41,19 @@ for number, (staged, live) in enumerate(json.load(sys.stdin)):
 say(at=None)
 """ % (MEMORY, MEMORY)
 
+GLANCE = 0.1  # seconds between two looks whether somebody waits for it
 Files = List[List[str]]  # [staged path, live path]
+Heed = Callable[[], None]
 
 
-def compile_all(interpreter: str, files: Files, environment: Mapping[str, str]) -> Tuple[str, List[Dict[str, Any]]]:
-    """(the interpreter's version, faults {"path", "line", "what", "text"}). Raises Fault or Refused for one that does not run."""
+def compile_all(interpreter: str, files: Files, environment: Mapping[str, str], heed: Heed) -> Tuple[str, List[Dict[str, Any]]]:
+    """(the interpreter's version, faults {"path", "line", "what", "text"}). Raises Fault or Refused for one that does not run.
+
+    What `heed` raises ends it.
+    """
     version, faults, begin = "", [], 0
     while True:
-        lines, ended = _run(interpreter, files[begin:], environment)
+        lines, ended = _run(interpreter, files[begin:], environment, heed)
         if not lines:
             raise Fault("it ended with %s" % ended, where="verify: " + interpreter, todo="see whether it runs at all in the target")
         version = lines[0]["version"]
@@ -68,25 +76,41 @@ def _blame(begin: int, at: List[int], ended: str) -> Tuple[int, Optional[int]]:
 TIME_OVER = "no end within %d s" % DEADLINE
 
 
-def _run(interpreter: str, files: Files, environment: Mapping[str, str]) -> Tuple[List[Dict[str, Any]], str]:
+def _run(interpreter: str, files: Files, environment: Mapping[str, str], heed: Heed) -> Tuple[List[Dict[str, Any]], str]:
     """(what it printed, how it ended)."""
-    try:
-        child = subprocess.Popen(
-            [interpreter, "-I", "-B", "-c", COMPILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-        )
-    except OSError as error:
-        raise Refused("cannot be started: %s" % error.strerror, where="verify: " + interpreter, todo="mend the interpreter") from error
-    ended = ""
-    try:
-        out, err = child.communicate(json.dumps(files).encode(), timeout=DEADLINE)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-        ended = TIME_OVER
+    pipe = subprocess.PIPE
+    with open(os.memfd_create("deployctl-files"), "w+b") as names:  # no pipe: nobody has to feed it while the child is waited for
+        names.write(json.dumps(files).encode())
+        names.seek(0)
+        try:
+            child = subprocess.Popen(
+                [interpreter, "-I", "-B", "-c", COMPILE], stdin=names, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            raise Refused("cannot be started: %s" % error.strerror, where="verify: " + interpreter, todo="mend the interpreter") from error
+    with child:
+        out, err, ended = _hear(child, heed)
     words = err.decode("utf-8", "replace").strip().splitlines()
     said = words[-1] if words else "no words"
     ended = ended or ("signal %d" % -child.returncode if child.returncode < 0 else "%d: %s" % (child.returncode, said))
     return [line for line in map(_parsed, out.splitlines()) if line], ended
+
+
+def _hear(child: "subprocess.Popen[bytes]", heed: Heed) -> Tuple[bytes, bytes, str]:
+    """(its stdout, its stderr, TIME_OVER where the deadline ended it)."""
+    until, ended = time.monotonic() + DEADLINE, ""
+    try:
+        while True:
+            try:
+                return (*child.communicate(timeout=GLANCE), ended)
+            except subprocess.TimeoutExpired:
+                heed()
+            if time.monotonic() > until:
+                ended = TIME_OVER
+                bounded.end(child, bounded.DYING)
+    finally:
+        if child.returncode is None:
+            bounded.end(child, bounded.DYING)
 
 
 def _parsed(line: bytes) -> Optional[Dict[str, Any]]:

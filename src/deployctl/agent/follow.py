@@ -16,7 +16,7 @@ LIVES = 3  # a job that dies more often than that is left to a person
 
 
 def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"status"} after the job's end; its events are sent as they come. The lock is the job's from the fork on.
+    """The answer of `led`; the job's events are sent as they come. The lock is the job's from the fork on.
 
     request: job (docs/architecture.md section 4). What the session saw of the running process goes into the job's own file.
     """
@@ -32,11 +32,11 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     except OSError:
         runs.close(session.home, session.run)  # it has not begun
         raise
-    return {"status": lead(session, spec)}
+    return led(session, lead(session, spec))
 
 
 def resume(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"status"} after the end of a run whose job was killed: it is begun anew from its file. request: run, who. Raises Busy, Refused."""
+    """The answer of `led` about a run whose job was killed: it is begun anew from its file. request: run, who. Raises Busy, Refused."""
     home = session.home = runs.holding(session, request)
     session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
     home.sweep()
@@ -44,7 +44,17 @@ def resume(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     spec = state.read_json(home.job(request["run"]))
     if spec is None:
         raise Refused("run %s has nothing left to do" % request["run"], where=home.name, todo="`deployctl status` says what runs")
-    return {"status": again(session, spec)}
+    return led(session, again(session, spec))
+
+
+def led(session: Any, status: Optional[int]) -> Dict[str, Any]:
+    """{"status"} of the run's end; null for a run whose job died before it: then `unfinished` says at which operation, and `running`
+    whether something of the workload runs.
+    """
+    if status is not None:
+        return {"status": status}
+    left = next((one for one in runs.with_job(session.home) if one["run"] == session.run), None)
+    return {"status": None, "unfinished": left, "running": _running(session.home, session.run)}
 
 
 def finish(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -57,12 +67,14 @@ def finish(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
         status = again(session, spec, keep=True)
     finally:
         session.run, session.workload, session.events = own
+    if status is None:
+        raise Fault("the job of run %s died %d times" % (request["run"], LIVES), where="job", todo="`deployctl status` says what runs")
     session.handed_over = False
     return dict(opening.facts(session), finished=status)
 
 
-def again(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
-    """Leads a run that has no end to it; the session must hold the lock. The exit status."""
+def again(session: Any, spec: Dict[str, Any], keep: bool = False) -> Optional[int]:
+    """Leads a run that has no end to it; the session must hold the lock. The answer of `lead`."""
     session.run, session.workload = spec["run"], spec["workload"]
     session.events = state.EventFile(session.home.events(spec["run"]), spec["run"], spec["target"])
     try:
@@ -72,8 +84,11 @@ def again(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
     return lead(session, spec, keep)
 
 
-def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
-    """Forks the job and follows it; one that dies is begun anew. The lock is held all the time; after the end only with `keep`."""
+def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> Optional[int]:
+    """Forks the job and follows it; one that dies is begun anew. The lock is held all the time; after the end only with `keep`.
+
+    The exit status; None for a run that is left without an end, since its job died too often.
+    """
     session.handed_over = True
     begin = session.events.size()
     for life in range(1, LIVES + 1):
@@ -92,7 +107,7 @@ def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> int:
             return int(ended["status"])
         if life < LIVES:
             _tell_of_death(session, seen["pid"], life)
-    raise Fault("the job died %d times before its end" % LIVES, where="job", todo="look with `deployctl status`, then `deployctl resume`")
+    return None
 
 
 def _tell_of_death(session: Any, pid: int, life: int) -> None:
@@ -103,17 +118,11 @@ def _tell_of_death(session: Any, pid: int, life: int) -> None:
 
 
 def attach(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"status"}: sends the events of a run until its end, or until its job is gone.
-
-    request: run. status is that of the end, or null for a run whose job died before it; then unfinished says at which
-    operation, and running whether something of the workload runs.
-    """
-    home = runs.holding(session, request)
-    run = request["run"]
+    """The answer of `led`; sends the events of a run until its end, or until its job is gone. request: run."""
+    home = session.home = runs.holding(session, request)
+    run = session.run = request["run"]
     ended = Tail(session.wire.send, home.events(run), 0).follow(lambda: _glance(session, home, run))
-    if ended:
-        return {"status": ended["status"]}
-    return {"status": None, "unfinished": runs.unfinished(home), "running": _running(home, run)}
+    return led(session, ended["status"] if ended else None)
 
 
 def _running(home: state.Home, run: str) -> bool:
@@ -163,12 +172,12 @@ def _wait(session: Any, bell: int) -> bool:
 
 
 def _glance(session: Any, home: state.Home, run: str) -> bool:
-    """The same for a job of another session."""
+    """The same for the run of another session, in prepare too."""
     until = time.monotonic() + BEAT
     size = os.stat(home.events(run)).st_size
     worker = runs.job_of(home, run)
     while time.monotonic() < until:
-        if worker is None or not procfs.same(worker):
+        if not (procfs.same(worker) if worker else runs.holds(home, run)):
             return True
         _heed(session.wire.next(timeout=GLANCE))
         if os.stat(home.events(run)).st_size != size:

@@ -7,7 +7,7 @@ ours; nor through a symbolic link.
 from __future__ import annotations
 
 import os
-from typing import Iterable, List
+from typing import Callable, Iterable, List
 
 from . import obstacles
 from .place import NAME
@@ -15,12 +15,13 @@ from .place import NAME
 NEVER = (NAME, ".git")
 
 
-def below(root: str, keep: Iterable[str]) -> List[str]:
-    """The paths below root, sorted, without those of `keep` (absolute)."""
+def below(root: str, keep: Iterable[str], heed: Callable[[], None]) -> List[str]:
+    """The paths below root, sorted, without those of `keep` (absolute). What `heed` raises ends it."""
     kept, mounts = set(keep), obstacles.mount_points()
     found: List[str] = []
     waiting = [root]
     while waiting:
+        heed()
         directory = waiting.pop()
         try:
             entries = list(os.scandir(directory))

@@ -98,7 +98,6 @@ class Session:
                 self.wire.send({"id": request.get("id"), "answer": {}})
                 return
             self.wire.send(dict({"id": request.get("id")}, **self.answer(request)))
-            self.wire.busy()
 
     def look_ahead(self) -> None:
         """Compiles what a run will ask for, while the controller is not heard: it hashes, packs, or is far away."""
@@ -132,8 +131,20 @@ class Session:
     def leave(self, reason: str) -> None:
         """The controller is gone: in prepare the run ends here, with a record that says so."""
         if self.events is not None and not self.handed_over:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # by it the transport to this machine hurries us when it lasts
             self.clean()
-            self.events.say("prepare", "end", sync=True, status=130, outcome="interrupted", process=None, down=None, reason=reason)
+            last = self.last_words()
+            self.append(last)
+            if not any(event["what"] == "end" for event in last):
+                self.events.say("prepare", "end", sync=True, status=130, outcome="interrupted", process=None, down=None, reason=reason)
+
+    def last_words(self) -> List[Dict[str, Any]]:
+        """The events of a `close` that came while an operation was at work, before the controller left."""
+        try:
+            request = self.wire.next(timeout=0)
+        except HungUp:
+            return []
+        return request.get("events", []) if request is not None and request["op"] == "close" else []
 
 
 def main(nonce: str) -> None:

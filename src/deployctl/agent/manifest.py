@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
-from . import dress, listing, obstacles, place, state
+from . import dress, listing, obstacles, pieces, place, state
 from .faults import Refused
-
-PIECE = 1 << 20
 
 
 def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -24,13 +22,13 @@ def manifest(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     obstacles.look_at_root(root)
     wish = dress.wish_of(request)
     _claim(session, root, [file["path"] for file in files])
-    listed = listing.below(root, request.get("keep", ())) if request.get("list") else []
+    listed = listing.below(root, request.get("keep", ()), session.wire.heed) if request.get("list") else []
     obstacles.look_at_files(root, [file["path"] for file in files], keeps_owner=wish.owner is None)
     found: Dict[str, Optional[str]] = {}
     undressed = []
     for file in files:
         live = os.path.join(root, file["path"])
-        found[file["path"]] = hash_of(live, file["size"])
+        found[file["path"]] = hash_of(live, file["size"], session.wire.heed)
         if found[file["path"]] is not None and not dress.fits(os.lstat(live), wish, file["executable"]):
             undressed.append(file["path"])
     return {"sha256": found, "undressed": undressed, "owner": wish.owner, "group": wish.group, "listed": listed}
@@ -89,8 +87,8 @@ def _claim(session: Any, root: str, paths: List[str]) -> None:
         session.brought.add(whole)
 
 
-def hash_of(path: str, size: int) -> Optional[str]:
-    """SHA-256 of a regular file; "" where its size is another one; None where nothing is."""
+def hash_of(path: str, size: int, heed: Callable[[], None]) -> Optional[str]:
+    """SHA-256 of a regular file; "" where its size is another one; None where nothing is. What `heed` raises ends it."""
     try:
         if os.lstat(path).st_size != size:
             return ""
@@ -99,7 +97,7 @@ def hash_of(path: str, size: int) -> Optional[str]:
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as stream:
-            for piece in iter(lambda: stream.read(PIECE), b""):
+            for piece in pieces.of(stream, heed):
                 digest.update(piece)
     except OSError as error:
         raise Refused("it cannot be read: %s" % error.strerror, where=path, todo="mend its rights") from error

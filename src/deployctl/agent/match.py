@@ -105,6 +105,11 @@ def matches(text: str, argv: Sequence[str], comm: str) -> bool:
     return _names(text, argv[0]) or (operand is not None and _names(text, operand.name))
 
 
+def script(command: Sequence[str]) -> Optional[str]:
+    """The script or module of a command that is an interpreter's; None for any other, whose name says little of what it runs."""
+    return derive(command) if command and given(_unwrapped(command)) is not None else None
+
+
 def derive(command: Sequence[str]) -> str:
     """What a command is known by when nothing is said: the last component of its script (a module whole), else the program's name."""
     command = _unwrapped(command)

@@ -92,6 +92,7 @@ def _process(session: Any) -> tree.Found:
     found = tree.find(session.workload, session.record, os.fsencode(session.home.mark))
     top, workload, record = found.top, session.workload, session.record
     if top is None:
+        tree.no_twin(workload)
         return found
     if found.how == "record" and record and workload["directory"] not in ("", record["directory"]):
         raise Refused(

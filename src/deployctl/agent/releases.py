@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 from . import intent as intents
 from . import lock, manifest, procfs, runs, state
@@ -26,7 +26,7 @@ def releases(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
         if request.get("workload") in (None, home.name):
             for root in state.roots(home):
                 known: Set[str] = set()
-                found += [_release(place, home.name, known) for place in reversed(_kept(home, root))]
+                found += [_release(place, home.name, known, session.wire.heed) for place in reversed(_kept(home, root))]
     return {"releases": sorted(found, key=lambda item: str(item["run"]), reverse=True)}
 
 
@@ -41,11 +41,11 @@ def _places(home: state.Home, root: str) -> Iterator[Place]:
             yield place
 
 
-def _release(place: Place, workload: str, known: Set[str]) -> Release:
+def _release(place: Place, workload: str, known: Set[str], heed: Callable[[], None]) -> Release:
     about = place.about()
     intent = intents.read(place)
     compiled = {cache for caches in intent["caches"].values() for cache in caches}
-    drift = [found for found in (_drift(place, path, wanted) for path, wanted in _brought(about) if path not in known) if found]
+    drift = [found for found in (_drift(place, path, wanted, heed) for path, wanted in _brought(about) if path not in known) if found]
     known.update(path for path, _ in _brought(about))
     return {
         "run": place.run, "workload": workload, "root": place.root, "at": about.get("at"), "who": about.get("who"),
@@ -59,7 +59,7 @@ def _brought(about: Dict[str, Any]) -> Iterator[Any]:
     yield from ((path, None) for path in about.get("gone", []))
 
 
-def _drift(place: Place, path: str, wanted: Optional[Dict[str, Any]]) -> Optional[Dict[str, str]]:
+def _drift(place: Place, path: str, wanted: Optional[Dict[str, Any]], heed: Callable[[], None]) -> Optional[Dict[str, str]]:
     live = place.live(path)
     if wanted is None:
         return {"path": path, "what": "is there again"} if os.path.lexists(live) else None
@@ -70,7 +70,7 @@ def _drift(place: Place, path: str, wanted: Optional[Dict[str, Any]]) -> Optiona
     if not stat.S_ISREG(mode):
         return {"path": path, "what": "is no regular file any more"}
     try:
-        same = manifest.hash_of(live, wanted["size"]) == wanted["sha256"]
+        same = manifest.hash_of(live, wanted["size"], heed) == wanted["sha256"]
     except Refused:
         return {"path": path, "what": "cannot be read"}
     return None if same else {"path": path, "what": "was changed"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
 import shutil
-from typing import Any, Dict, List, NamedTuple, Optional
+import stat
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from . import intent as intents
-from . import manifest, runs, stage, state
+from . import manifest, pieces, runs, stage, state
 from .faults import Refused
 from .place import ABOUT, Place
 
@@ -105,34 +105,45 @@ def _files(undone: List[Past]) -> Dict[str, Dict[str, Optional[str]]]:
 
 def _set(session: Any, root: str, files: Dict[str, Optional[str]], staged: bool) -> Facts:
     """What goes live at one destination; staged if it is asked for."""
+    heed = session.wire.heed
     live = {path: os.path.join(root, path) for path in files}
-    paths = sorted(path for path, kept in files.items() if kept is not None and not _same(kept, live[path]))
+    paths = sorted(path for path, kept in files.items() if kept is not None and not _same(kept, live[path], heed))
     remove = sorted(path for path, kept in files.items() if kept is None and os.path.lexists(live[path]))
     if staged and (paths or remove):
         manifest.make_place(session, {"root": root, "remove": remove})
         place: Place = session.places[root]
         for path in paths:
-            _copy(str(files[path]), place.new(path))
-        stage.sync(place, paths)
+            _copy(str(files[path]), place.new(path), heed)
+        stage.sync(place, paths, heed)
         session.staged.extend((place, path) for path in paths)
         about = place.about()
         sizes = {path: os.lstat(place.new(path)).st_size for path in paths}
-        about["files"].update((path, {"size": size, "sha256": manifest.hash_of(place.new(path), size)}) for path, size in sizes.items())
+        hashes = {path: manifest.hash_of(place.new(path), size, heed) for path, size in sizes.items()}
+        about["files"].update((path, {"size": size, "sha256": hashes[path]}) for path, size in sizes.items())
         state.write_json(os.path.join(place.path, ABOUT), about)
     return {"root": root, "paths": paths, "remove": remove}
 
 
-def _same(kept: str, live: str) -> bool:
+def _same(kept: str, live: str, heed: Callable[[], None]) -> bool:
     try:
-        return not os.path.islink(kept) and not os.path.islink(live) and filecmp.cmp(kept, live, shallow=False)
+        one, other = os.lstat(kept), os.lstat(live)
+        if not (stat.S_ISREG(one.st_mode) and stat.S_ISREG(other.st_mode) and one.st_size == other.st_size):
+            return False
+        with open(kept, "rb") as old, open(live, "rb") as now:
+            return pieces.begins(now, old, heed)
     except OSError:
         return False
 
 
-def _copy(kept: str, new: str) -> None:
+def _copy(kept: str, new: str, heed: Callable[[], None]) -> None:
     """The file as it was, owner, mode and times included; the release keeps its own."""
     os.makedirs(os.path.dirname(new), mode=0o700, exist_ok=True)
-    shutil.copy2(kept, new, follow_symlinks=False)
     seen = os.lstat(kept)
+    if stat.S_ISREG(seen.st_mode):
+        with open(kept, "rb") as old, open(new, "xb") as copy:
+            copy.writelines(pieces.of(old, heed))
+        shutil.copystat(kept, new)
+    else:
+        shutil.copy2(kept, new, follow_symlinks=False)
     if os.geteuid() == 0:
         os.chown(new, seen.st_uid, seen.st_gid, follow_symlinks=False)

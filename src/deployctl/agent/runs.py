@@ -66,7 +66,7 @@ def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
 
     What is left of runs that have an end is removed.
     """
-    found = list(_with_job(home))
+    found = list(with_job(home))
     for one in found:
         if one["op"] == "end":
             close(home, one["run"])
@@ -75,11 +75,11 @@ def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
 
 def left(home: state.Home) -> Optional[Dict[str, Any]]:
     """The same for who only looks: None while the lock is held, since the job of a run without an end may be at work then."""
-    found = (one for one in _with_job(home) if one["op"] != "end")
+    found = (one for one in with_job(home) if one["op"] != "end")
     return None if lock.held(home.lock) else next(found, None)
 
 
-def _with_job(home: state.Home) -> Iterator[Dict[str, Any]]:
+def with_job(home: state.Home) -> Iterator[Dict[str, Any]]:
     """The runs whose job has a file, the oldest first: "op" is the operation that began last, or "end"."""
     for run in state.runs(home):
         if not os.path.lexists(home.job(run)):
@@ -134,6 +134,11 @@ def alive(home: state.Home, run: str) -> bool:
     return seen is not None and procfs.same(seen)
 
 
+def holds(home: state.Home, run: str) -> bool:
+    """Whether the run holds the lock, in prepare too."""
+    return lock.held(home.lock) and (lock.holder_of(home.lock) or {}).get("run") == run
+
+
 def homes(session: Any, request: Dict[str, Any]) -> List[state.Home]:
     """The homes of all workloads of the target."""
     base = state.directory(request.get("state"))
@@ -158,7 +163,7 @@ def history(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
             begin = next((event for event in events if event["what"] == "begin"), None)
             end = next((event for event in reversed(events) if event["what"] == "end"), None)
             item = {"run": run, "workload": home.name, "begin": begin, "end": end, "last": events[-1] if events else None}
-            found.append(dict(item, op=operation(events), alive=not end and alive(home, run)))
+            found.append(dict(item, op=operation(events), alive=not end and (alive(home, run) or holds(home, run))))
     return {"runs": sorted(found, key=lambda item: str(item["run"]))}
 
 
@@ -176,7 +181,7 @@ def _nothing_to_cancel(home: state.Home, run: str) -> Refused:
     """What a run without a living job is, and what to do with it."""
     events = list(events_of(home, run))
     held = holder(home) or {}
-    if any(one["run"] == run and one["op"] != "end" for one in _with_job(home)):
+    if any(one["run"] == run and one["op"] != "end" for one in with_job(home)):
         what, todo = "was killed in %s" % operation(events), "`deployctl resume %s` brings it to its end" % run
     elif held.get("run") == run:
         who = "%s@%s" % (held.get("user", "somebody"), held.get("host", "an unknown host"))

@@ -24,10 +24,11 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     A file that is `here` is not in the bundle: its bytes are those of the live one.
     """
     place: Place = session.places[os.path.normpath(request["root"])]
+    heed = session.wire.heed
     pieces = session.wire.pieces() if request["bundle"] is None else _read(request["bundle"])
     try:
-        _unpack(Bundle(lambda: next(pieces, b"")), place, request)
-        sync(place, [file["path"] for file in request["files"]])
+        _unpack(Bundle(lambda: next(pieces, b"")), place, request, heed)
+        sync(place, [file["path"] for file in request["files"]], heed)
     except (OSError, EOFError, zlib.error) as error:
         raise Fault("the files did not arrive whole: %s" % error, where=place.path, todo="nothing was changed; run again") from error
     finally:
@@ -39,9 +40,10 @@ def stage(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     return {"files": len(request["files"])}
 
 
-def sync(place: Place, paths: List[str]) -> None:
-    """Makes the files durable when all are written: one by one each would wait for the disk."""
+def sync(place: Place, paths: List[str], heed: Callable[[], None]) -> None:
+    """Makes the files durable when all are written: one by one each would wait for the disk. What `heed` raises ends it."""
     for path in paths:
+        heed()
         try:
             handle = os.open(place.new(path), os.O_RDONLY | os.O_CLOEXEC)
         except PermissionError:  # its mode keeps even us out
@@ -106,7 +108,14 @@ class Bundle:
                 return bytes(found)
 
 
-def _unpack(bundle: Bundle, place: Place, request: Dict[str, Any]) -> None:
+def _unpack(bundle: Bundle, place: Place, request: Dict[str, Any], heed: Callable[[], None]) -> None:
+    def heeding(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+        def piece(most: int) -> bytes:
+            heed()
+            return read(most)
+
+        return piece
+
     wish = dress.wish_of(request)
     files = request["files"]
     if request["packed"]:
@@ -119,9 +128,9 @@ def _unpack(bundle: Bundle, place: Place, request: Dict[str, Any]) -> None:
             raise Fault("the path leaves the destination", where=file["path"], todo="correct the playbook")
         if file.get("here"):
             with open(place.live(path), "rb") as live:
-                _write(live.read, place, dict(file, path=path), wish)
+                _write(heeding(live.read), place, dict(file, path=path), wish)
         else:
-            _write(bundle.read, place, dict(file, path=path), wish)
+            _write(heeding(bundle.read), place, dict(file, path=path), wish)
     if request["packed"] == len(files):
         bundle.end_packed()
     if bundle.read(1):

@@ -10,16 +10,13 @@ from .faults import Fault
 
 
 def status(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
-    """{"workloads": [{"name", "process", "how", "record", "exit", "last", "unfinished", "holder", "fault"}]}.
+    """{"workloads": [{"name", "process", "how", "record", "exit", "last", "unfinished", "holder", "fault"}]}, of those known or asked for.
 
     request: workloads, as the playbooks name them, for those that have no record here; state.
     """
     base = state.directory(request.get("state"))
-    known = dict.fromkeys(state.names(base))
     asked: Dict[str, Optional[Dict[str, Any]]] = {item["name"]: match.known_by(item) for item in request.get("workloads", [])}
-    answers = [_one(base, name, asked.get(name)) for name in sorted({**known, **asked})]
-    told = [answer for answer in answers if answer["name"] in known or answer["process"] or answer["fault"]]
-    return {"workloads": told, "state": base}
+    return {"workloads": [_one(base, name, asked.get(name)) for name in sorted({*state.names(base), *asked})], "state": base}
 
 
 def _one(base: str, name: str, asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:

@@ -51,6 +51,22 @@ def find(workload: Dict[str, Any], record: Optional[Dict[str, Any]], mark: Optio
     return Found(None, None, [])
 
 
+def no_twin(workload: Dict[str, Any]) -> None:
+    """Raises Refused for a process in the workload's directory with the script of its command, which its `match`, another text, misses.
+
+    A match by words or by a pattern may pass it over on purpose: such a one tells runs of one script apart.
+    """
+    script, text = match.script(workload.get("command") or ()), match.form(workload["match"]).get("text")
+    if script is None or text is None or text == script:
+        return
+    twins = _matching({"text": script, "directory": workload["directory"]}, _everyone())
+    if twins:
+        raise Refused(
+            "pid %d runs the script of '%s' in its directory, and `match` does not find it" % (min(twins), workload["name"]),
+            where="match: %s" % match.shown(workload["match"]), todo="correct `match` (without one it is the script), or end that process",
+        )  # fmt: skip
+
+
 def tree(tops: Iterable[int], mark: Optional[bytes] = None, leaders: Collection[int] = ()) -> List[Seen]:
     """The living processes of the workload: the tops, their descendants, whoever carries the mark, and the sessions and process groups that
     one of them leads; those nearest the top first.

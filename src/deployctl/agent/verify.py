@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
-from . import compiling, environment, program, shadow, trial
+from . import compiling, environment, pieces, program, shadow, trial
 from .faults import Refused
 from .place import Place
 
 BOM = b"\xef\xbb\xbf"
-PIECE = 1 << 20
 IMPORT = "import importlib, sys; importlib.import_module(sys.argv.pop(1))"
 Fault = Dict[str, Any]
 
@@ -28,7 +27,7 @@ def verify(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     interpreter = _interpreter(session)
     names = {place.live(path): path for place, path in wanted}
     files = [[place.new(path), place.live(path)] for place, path in wanted]
-    version, faults = compiling.compile_all(interpreter, files, _environment(session))
+    version, faults = compiling.compile_all(interpreter, files, _environment(session), session.wire.heed)
     for fault in faults:
         fault["path"] = names[fault["path"]]
     if request.get("compile", True):
@@ -48,7 +47,7 @@ def _trials(session: Any, interpreter: str, request: Dict[str, Any]) -> List[Fau
     if command:
         checks.append(("command " + command[0], command))
     with shadow.trees(session) as trees:
-        found = [trial.check(session.workload, name, argv, trees, until) for name, argv in checks]
+        found = [trial.check(session.workload, name, argv, trees, until, session.wire.heed) for name, argv in checks]
     return [fault for fault in found if fault is not None]
 
 
@@ -85,11 +84,12 @@ def _first_line(place: Place, path: str) -> List[Fault]:
 
 def _warnings(session: Any) -> List[Dict[str, str]]:
     """Files that may have been cut short on their way to the controller."""
-    found = [(path, _cut_short(place.new(path), place.live(path))) for place, path in session.staged]
+    heed = session.wire.heed
+    found = [(path, _cut_short(place.new(path), place.live(path), heed)) for place, path in session.staged]
     return [{"path": path, "what": what} for path, what in found if what]
 
 
-def _cut_short(new: str, live: str) -> Optional[str]:
+def _cut_short(new: str, live: str, heed: Callable[[], None]) -> Optional[str]:
     try:
         now, before = os.stat(new).st_size, os.stat(live).st_size
     except OSError:
@@ -99,7 +99,6 @@ def _cut_short(new: str, live: str) -> Optional[str]:
     if not now:
         return "it is empty, and was not (%d bytes)" % before
     with open(new, "rb") as one, open(live, "rb") as other:
-        for piece in iter(lambda: one.read(PIECE), b""):
-            if other.read(len(piece)) != piece:
-                return None
+        if not pieces.begins(other, one, heed):
+            return None
     return "it is no more than the first %d of the old one's %d bytes" % (now, before)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, Optional
 
 Request = Dict[str, Any]
 LEASE = 30.0  # seconds without a word from the controller
-LARGEST = 1 << 20  # bytes of one piece
+LARGEST = 1 << 20  # bytes of one piece, and of what is kept unheard while an operation is at work
 
 
 class HungUp(Exception):
@@ -36,20 +36,37 @@ class Wire:
             if request is not None:
                 return request
             now = time.monotonic()
-            if now - self._heard > LEASE:
-                raise HungUp("the controller was silent for %d seconds" % LEASE)
-            wait = self._heard + LEASE - now + 0.01
+            wait = max(0.0, self._heard + LEASE - now)
             if until is not None:
                 wait = min(wait, max(0.0, until - now))
             ready = select.select([self.source] if also is None else [self.source, also], [], [], wait)[0]
             if self.source in ready:
                 self._read()
-            elif also in ready or (until is not None and time.monotonic() >= until):
+                continue
+            self._judge()
+            if also in ready or (until is not None and time.monotonic() >= until):
                 return None
+
+    def heed(self) -> None:
+        """For an operation that lasts: takes in what the controller has said, to be heard later. Raises HungUp when it is gone."""
+        while self._speaks():
+            if len(self._buffer) >= LARGEST:
+                return
+            self._read()
+        self._judge()
 
     def quiet(self) -> bool:
         """Whether nothing waits to be heard."""
-        return b"\n" not in self._buffer and not select.select([self.source], [], [], 0)[0]
+        return b"\n" not in self._buffer and not self._speaks()
+
+    def _speaks(self) -> bool:
+        """Whether there is something to read now, the end included."""
+        return bool(select.select([self.source], [], [], 0)[0])
+
+    def _judge(self) -> None:
+        """Raises HungUp when the lease is over; all that was said must have been read, since an operation may not have listened."""
+        if time.monotonic() - self._heard >= LEASE:
+            raise HungUp("the controller was silent for %d seconds" % LEASE)
 
     def _read(self) -> None:
         data = os.read(self.source, 1 << 16)
@@ -73,7 +90,6 @@ class Wire:
     def pieces(self) -> Iterator[bytes]:
         """The bytes that follow a request: each piece comes after a line {"op": "bytes", "size"}; size 0 is their end. Raises HungUp."""
         while True:
-            self.busy()
             request = self.next()
             assert request is not None
             if request["op"] != "bytes" or not 0 <= request["size"] <= LARGEST:
@@ -81,15 +97,12 @@ class Wire:
             if not request["size"]:
                 return
             while len(self._buffer) < request["size"]:
-                if not select.select([self.source], [], [], LEASE)[0]:
-                    raise HungUp("the controller was silent for %d seconds" % LEASE)
-                self._read()
+                if select.select([self.source], [], [], max(0.0, self._heard + LEASE - time.monotonic()))[0]:
+                    self._read()
+                else:
+                    self._judge()
             piece, self._buffer = self._buffer[: request["size"]], self._buffer[request["size"] :]
             yield piece
-
-    def busy(self) -> None:
-        """Tells the lease that we did not listen because we worked: what was sent meanwhile is still in the pipe."""
-        self._heard = time.monotonic()
 
     def send(self, message: Dict[str, Any]) -> None:
         """One JSON line. Raises HungUp when nobody reads any more."""

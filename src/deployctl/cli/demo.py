@@ -73,5 +73,5 @@ def _go_on(directory: Path) -> list[str]:
         "to reach a real host, change hosts.yaml:",
         "  hosts:   {pve1: {ssh: root@pve1.example.org}}",
         "  targets: {ct200: {host: pve1, ct: 200}}",
-        "and in playbooks/restart.yaml the directory, the command and `to:`.",
+        "and in playbooks/restart.yaml the directory, the command, `match` and `to:`.",
     ]

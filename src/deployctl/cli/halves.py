@@ -54,7 +54,7 @@ def _able(word: str, named: str | None, environment: Mapping[str, str], cwd: Pat
     """The playbooks that have such a step; only the named one, if there is a name. Raises WordsError."""
     found = playbooks.find(playbooks.search_path(environment, cwd))
     if named is not None and named not in found:
-        raise WordsError(f"'{named}' is no playbook", where="--playbook", todo=suggestion(named, found))
+        raise WordsError(f"'{named}' is no playbook", where="--playbook", todo=suggestion(named, found, "write it into ./playbooks"))
     able = []
     for path in [found[named]] if named else found.values():
         try:

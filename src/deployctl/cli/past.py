@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from deployctl import inventory, journal
-from deployctl.errors import RefusedError, WordsError
+from deployctl.errors import Interrupted, RefusedError, WordsError
 from deployctl.events import Event, Sink
 from deployctl.report import histories
 from deployctl.report.screen import Screen, as_json
-from deployctl.runner import open_session, tell, who
+from deployctl.runner import died, interrupted, open_session, tell, who
 from deployctl.target import Session
 from deployctl.transports.connect import Connections
 
 
 def attach(run: str | None, on: str | None, new: bool, json_lines: bool) -> int:
-    """Shows the events of a run until its end; its exit status.
-
-    4 or 5 for a run whose job died before it, 130 for one that died in prepare.
-    """
+    """Shows the events of a run until its end; its exit status. Raises DeployError: for a run that has no end, and is not at work, too."""
     kept = journal.Journal()
     with _reached(run, on) as (session, target):
         chosen = run or _newest(session, target)
-        seen = {json.dumps(event, sort_keys=True) for event in kept.read(chosen)}
         show = as_json if json_lines else Screen()
-        status, answer = tell(session.follow("attach", run=chosen), _unless(seen, kept, show, new), to_the_end=True)
-    if answer["status"] is not None:
-        return status
-    print("\n".join(histories.unfinished(target, chosen, answer)), file=sys.stderr)
-    if not answer["unfinished"]:
-        return 130  # it ended in prepare
-    return 4 if answer["running"] else 5
+        return _followed(session, "attach", chosen, _unless(kept.read(chosen), kept, show, new))
 
 
 def history(on: str, json_lines: bool) -> int:
@@ -48,36 +37,53 @@ def history(on: str, json_lines: bool) -> int:
 
 
 def cancel(run: str | None, on: str | None) -> int:
-    """Asks the job of a run to take it back, and follows it to its end."""
+    """Asks the job of a run to take it back, and follows it to its end: 0 when it was taken back. Raises DeployError."""
+    kept = journal.Journal()
     with _reached(run, on) as (session, target):
         chosen = run or _newest(session, target)
         session.ask("cancel", run=chosen, who=who())
         print(f"{target}: run {chosen} hears of it now", flush=True)
-        kept = journal.Journal()
-        seen = {json.dumps(event, sort_keys=True) for event in kept.read(chosen)}
-        status, answer = tell(session.follow("attach", run=chosen), _unless(seen, kept, Screen(), new=False), to_the_end=True)
-        del answer
+        status = _followed(session, "attach", chosen, _unless(kept.read(chosen), kept, Screen(), new=False))
         return 0 if status == 1 else status
 
 
 def resume(run: str | None, on: str | None, json_lines: bool) -> int:
-    """Leads a run whose job was killed to its end; its exit status."""
+    """Leads a run whose job was killed to its end; its exit status. Raises DeployError."""
     kept = journal.Journal()
     with _reached(run, on) as (session, target):
         chosen = run or _newest(session, target)
         show = as_json if json_lines else Screen()
-        return tell(session.follow("resume", run=chosen, who=who()), _unless(set(), kept, show, new=False))[0]
+        return _followed(session, "resume", chosen, _unless([], kept, show, new=False), who=who())
 
 
-def _unless(seen: set[str], kept: journal.Journal, show: Sink, new: bool) -> Sink:
+def _followed(session: Session, op: str, run: str, emit: Sink, **fields: Any) -> int:
+    """The exit status of a run that is followed to its end. Raises DeployError for one that comes to none, or is left by a person."""
+    doing = ""
+
+    def told(event: Event) -> None:
+        nonlocal doing
+        doing = event["op"] if event["what"] == "op" else doing
+        emit(event)
+
+    try:
+        status, answer = tell(session.follow(op, run=run, **fields), told, to_the_end=True)
+    except Interrupted as error:
+        raise interrupted(session.name, run, doing) from error
+    if answer["status"] is None:
+        raise died(session.name, run, answer)
+    return status
+
+
+def _unless(seen: list[Event], kept: journal.Journal, show: Sink, new: bool) -> Sink:
     """Shows each event, or only new ones; the journal gets what it has not."""
+    known = {json.dumps(event, sort_keys=True) for event in seen}
 
     def emit(event: Event) -> None:
-        known = json.dumps(event, sort_keys=True) in seen
-        if not known:
+        if json.dumps(event, sort_keys=True) not in known:
             kept.append(event)
-        if not (known and new):
-            show(event)
+        elif new:
+            return
+        show(event)
 
     return emit
 
@@ -105,8 +111,10 @@ def _target_of(run: str | None) -> str:
 
 
 def _newest(session: Session, target: str) -> str:
-    """The run of the target that is under way, else its newest one. Raises RefusedError."""
+    """The run of the target that is under way, else the newest that has no end and needs one, else its newest. Raises RefusedError."""
     runs: list[dict[str, Any]] = session.ask("history")["runs"]
     if not runs:
         raise RefusedError("no run is known there", where=target)
-    return str(next((run for run in reversed(runs) if not run["end"]), runs[-1])["run"])
+    at_work = [run for run in runs if run["alive"]]
+    killed = [run for run in runs if not run["end"] and run["op"] != "prepare"]
+    return str((at_work or killed or runs)[-1]["run"])

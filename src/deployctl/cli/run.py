@@ -15,9 +15,9 @@ from deployctl.cli.options import How
 from deployctl.events import Event, Sink
 from deployctl.journal import Journal
 from deployctl.plan import Plan, bind
+from deployctl.preview import Preview, preview
 from deployctl.report import plans as plan_report
 from deployctl.report.screen import Quiet, Screen, as_json
-from deployctl.runner import Preview, preview
 from deployctl.transports.connect import Connections
 from deployctl.values import duration
 

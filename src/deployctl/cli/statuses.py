@@ -52,5 +52,6 @@ def _only(answer: dict[str, Any], workload: str, target: str) -> dict[str, Any]:
     kept = [item for item in answer["workloads"] if item["name"] == workload]
     if not kept:
         known = [item["name"] for item in answer["workloads"]]
-        raise RefusedError(f"'{workload}' is no workload that is known there", where=target, todo=suggestion(workload, known))
+        todo = suggestion(workload, known, "write a playbook that names it, or see `deployctl adopt`")
+        raise RefusedError(f"'{workload}' is no workload that is known there", where=target, todo=todo)
     return {**answer, "workloads": kept}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from deployctl.inventory import TargetSpec
 
 HERE = "here"  # what this machine is called without a hosts file
-CANNOT_LOOK = 3  # the exit status of whatever keeps a target from being looked at
 WITHIN = 20.0  # seconds that the target may take to let the agent in, and the agent to answer
 
 
@@ -38,7 +37,7 @@ class Asked:
 
 
 def show(asked: Asked, as_json: bool, verbose: bool, environment: Mapping[str, str], cwd: Path) -> int:
-    """Prints the verdict; 0 when there is one, 3 when the target cannot be looked at. Raises WordsError."""
+    """Prints the verdict; 0 when there is one, else the status of what kept it from being found. Raises WordsError."""
     target, workload = _target(asked, environment, cwd)
     request = _request(asked, workload)
     try:
@@ -52,7 +51,7 @@ def show(asked: Asked, as_json: bool, verbose: bool, environment: Mapping[str, s
                 answer = host.add(answer)
     except DeployError as error:
         print("\n".join(faults.lines(error)), file=sys.stderr)
-        return error.exit_status if isinstance(error, WordsError) else CANNOT_LOOK
+        return error.exit_status
     answer = {"target": target.name if target else HERE, **answer}
     answer["commands"] = remedies.commands(answer, target.ct if target else None)
     print(json.dumps(answer, separators=(",", ":")) if as_json else "\n".join(whys.lines(answer, verbose)))
@@ -130,11 +129,13 @@ def _workload(session: Session, name: str, environment: Mapping[str, str], cwd: 
     named = {item["name"]: item for item in statuses.named(environment, cwd)}
     known = {item["name"]: item for item in session.ask("status", within=WITHIN, workloads=list(named.values()))["workloads"]}
     recorded = [word for word, item in known.items() if item["record"]]
-    names = [name] if name else recorded or list(known)
+    running = [word for word, item in known.items() if item["process"] or item["fault"]]
+    names = [name] if name else recorded or running or list(known)
     if len(names) != 1:
         what = "it is not clear which workload is meant" if names else "no workload is known there"
         todo = f"name one: {', '.join(f'{target}:{word}' for word in names)}" if names else "give --pid N or --match TEXT"
         raise WordsError(what, where=target, todo=todo)
-    if names[0] not in known and names[0] not in named:
-        raise WordsError(f"'{name}' is no workload that is known there", where=target, todo=suggestion(name, [*known, *named]))
+    if names[0] not in known:
+        todo = suggestion(name, known, "give --pid N or --match TEXT")
+        raise WordsError(f"'{name}' is no workload that is known there", where=target, todo=todo)
     return named.get(names[0], {"name": names[0]})

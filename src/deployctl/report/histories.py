@@ -26,16 +26,3 @@ def _run(run: dict[str, Any]) -> str:
     else:
         parts.append(f"no end: it was killed in {safe(run['op'])}")
     return "  ".join(parts)
-
-
-def unfinished(target: str, run: str, answer: dict[str, Any]) -> list[str]:
-    """What to say of a run whose job died before its end."""
-    left = answer["unfinished"]
-    at = f" at '{safe(left['op'])}'" if left and left.get("op") else ""
-    there = "something of the workload runs" if answer["running"] else "nothing of the workload runs"
-    if not left:
-        return [f"error: {target}: run {safe(run)} was killed in prepare; nothing was changed", "   do: run again"]
-    return [
-        f"error: {target}: the job of run {safe(run)} died{at}; {there}",
-        f"   do: `deployctl resume {safe(run)} --on {target}` brings it to its end",
-    ]

@@ -198,6 +198,7 @@ ENDS = {
     "rolled-back": "rolled back: what ran before runs again",
     "left": "something of the workload runs, as the failed step left it",
     "not-stopped": "the old process still runs; nothing new was started",
+    "unfinished": "its job was killed; something of the workload runs",
     "down": "DOWN: nothing of the workload runs",
     "busy": "busy: another run is at work; nothing was changed",
     "unreachable": "the target cannot be used; nothing was changed",

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from deployctl.flags.changes import Change
+from deployctl.preview import Preview
 from deployctl.report import faults
 from deployctl.report.lines import variables
 from deployctl.report.text import command, count, holder, process, remembered, safe, unfinished
-from deployctl.runner import Preview
 from deployctl.values import show_duration, show_size
 
 MOST = 20  # processes of a tree that are shown

@@ -50,7 +50,7 @@ class Container:
         return found
 
     def ready(self, patience: float | None, say: Say) -> Facts:
-        """The same for a run: waits for a lock, and starts it where the target says so. Raises TransportError or BusyError."""
+        """The same for a run: waits for a lock or a thaw, and starts it where the target says so. Raises TransportError or BusyError."""
         found = self._free(self._here(say), patience, say)
         if self._start and found.state == "STOPPED":
             found = self._started(found, say)
@@ -59,10 +59,17 @@ class Container:
 
     def still(self, before: Facts, patience: float | None, say: Say) -> None:
         """Looks once more, right before the cut-over. Raises TransportError or BusyError: nothing was changed yet."""
-        found = self._free(self.facts(), patience, say, frozen=True)
+        found = self._free(self.facts(), patience, say)
         if gone := self._gone(before, found):
             raise gone
         self._must_run(found)
+
+    def frozen(self) -> bool:
+        """Whether nothing in it can speak now, and will go on as if nothing had been; False when nobody says."""
+        try:
+            return self.facts().state == "FROZEN"
+        except DeployError:
+            return False
 
     def gone(self, before: Facts) -> GoneError | None:
         """What happened to it since `before`: it was stopped, restarted or moved. None for nothing of these, or when nobody says."""
@@ -142,11 +149,11 @@ class Container:
                 todo = "a run starts it, since the target says `start: true`"
             raise self._no(f"container {self.vmid} is {state} on {self.host.name}", todo)
 
-    def _free(self, found: Facts, patience: float | None, say: Say, frozen: bool = False) -> Facts:
-        """Waits until nothing works on it; `frozen`: and until it is thawed, which a backup's freeze is soon. Raises BusyError."""
+    def _free(self, found: Facts, patience: float | None, say: Say) -> Facts:
+        """Waits until nothing works on it, and until it is thawed, which a backup's freeze is soon. Raises BusyError."""
         bound = LOCK_WAIT if patience is None else patience
         until, told = time.monotonic() + bound, False
-        while found.lock or (frozen and found.state == "FROZEN"):
+        while found.lock or found.state == "FROZEN":
             busy = self.busy(found)
             if time.monotonic() >= until:
                 if found.lock:

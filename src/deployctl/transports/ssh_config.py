@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -53,7 +54,7 @@ class Route:
     identities_only: bool = False
     use_agent: bool = True
     connect_timeout: float = CONNECT_TIMEOUT
-    config: Path | None = None  # the file behind it, for advice
+    words: tuple[str, ...] = ()  # what `ssh` takes to go the same way
 
     @property
     def place(self) -> str:
@@ -62,8 +63,8 @@ class Route:
 
     @property
     def command(self) -> str:
-        """The ssh command that a person types to get there."""
-        return f"ssh {f'-F {self.config} ' if self.config else ''}-p {self.port} {self.user}@{self.hostname}"
+        """The ssh command that a person types to get there: by the name as it was written, so that its block of the ssh_config holds."""
+        return shlex.join(["ssh", *self.words])
 
 
 def resolve(host: HostSpec) -> Route:
@@ -73,25 +74,25 @@ def resolve(host: HostSpec) -> Route:
         raise TransportError(f"'{host.ssh}' is no ssh address", where=host.name, todo="write [user@]name[:port] or an alias")
     alias = words["literal"] or words["name"]
     user, port = words["user"], words["port"]
+    config = ("-F", str(host.ssh_config)) if host.ssh_config else ()
+    typed = (*config, *(("-p", port) if port else ()), f"{user}@{alias}" if user else alias)
     if shutil.which("ssh"):
-        settings = _ask_openssh(host, alias, user, port)
+        settings = _ask_openssh(host, typed)
     elif host.ssh_config:
         raise TransportError(f"'{host.ssh_config}' cannot be read: there is no ssh here", where=host.name, todo="install OpenSSH's client")
     else:
         settings = {"user": [user or getpass.getuser()], "port": [port or "22"], **_WITHOUT_OPENSSH}
-    return _route(host, alias, settings)
+    return _route(host, alias, settings, typed)
 
 
-def _ask_openssh(host: HostSpec, alias: str, user: str | None, port: str | None) -> dict[str, list[str]]:
+def _ask_openssh(host: HostSpec, typed: tuple[str, ...]) -> dict[str, list[str]]:
     """What `ssh -G` prints: each keyword with its values. Source: ssh(1), -G."""
-    argv = ["ssh", "-G", "-T"]
-    argv += ["-F", str(host.ssh_config)] if host.ssh_config else []
-    argv += ["-l", user] if user else []
-    argv += ["-p", port] if port else []
+    *options, name = typed
     try:
-        done = subprocess.run([*argv, "--", alias], capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+        argv = ["ssh", "-G", "-T", *options, "--", name]
+        done = subprocess.run(argv, capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise TransportError(f"`ssh -G {alias}` failed: {error}", where=host.name) from error
+        raise TransportError(f"`ssh -G {name}` failed: {error}", where=host.name) from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["nothing"]
         raise TransportError(f"ssh cannot read its configuration: it said '{said[-1]}'", where=host.name, todo="mend that file")
@@ -102,7 +103,7 @@ def _ask_openssh(host: HostSpec, alias: str, user: str | None, port: str | None)
     return settings
 
 
-def _route(host: HostSpec, alias: str, settings: dict[str, list[str]]) -> Route:
+def _route(host: HostSpec, alias: str, settings: dict[str, list[str]], typed: tuple[str, ...]) -> Route:
     def one(keyword: str, default: str = "") -> str:
         return settings.get(keyword, [default])[0]
 
@@ -128,7 +129,7 @@ def _route(host: HostSpec, alias: str, settings: dict[str, list[str]]) -> Route:
         identities_only=one("identitiesonly") == "yes",
         use_agent=one("identityagent") != "none",
         connect_timeout=float(timeout) if timeout.isdigit() and timeout != "0" else CONNECT_TIMEOUT,
-        config=host.ssh_config,
+        words=typed,
     )
 
 

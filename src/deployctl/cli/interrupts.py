@@ -1,0 +1,31 @@
+"""Ctrl-C, SIGTERM, SIGHUP: the first one interrupts, what comes after it changes nothing."""
+
+from __future__ import annotations
+
+import signal
+
+from deployctl.errors import Interrupted
+
+HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def heed() -> None:
+    """Makes the first of them an Interrupted; one that was ignored when we began (nohup) stays so.
+
+    A logout brings TERM and HUP together, an impatient person two Ctrl-C: a second interrupt would end what the first one began, the
+    word about where the run stands. That takes seconds at the most.
+    """
+    for number in HEEDED:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def ignore() -> None:
+    """What is left to do is short and must not be cut."""
+    for number in HEEDED:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    ignore()
+    raise Interrupted
