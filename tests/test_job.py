@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deployctl import journal
 from tests.site import DEMO, Site, until
 
 NEW = (DEMO / "train" / "train_dflash_pipeline.py").read_bytes()
@@ -52,9 +56,7 @@ def orphan(site: Site) -> str:
     old = site.launch_old("--save-time", "600")
     with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
         job = in_the_stop(site)["job_pid"]
-        status = site.place.read(f"/proc/{job}/status").decode()
-        session = int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
-        kill(site, session)
+        kill(site, session_of(site, job))
         kill(site, job)
         kill(site, old)
         controller.send_signal(signal.SIGKILL)
@@ -237,3 +239,191 @@ def test_a_freeze_longer_than_the_rung_costs_no_checkpoint(ct_site: Site) -> Non
     assert controller.returncode == 0, out.decode()
     assert b"leaving" in ct_site.place.read(ct_site.log)
     assert [event["signal"] for event in happened(ct_site, "rung")] == ["INT"]
+
+
+def cancelled_in_the_stop(site: Site) -> tuple[int, subprocess.Popen[bytes]]:
+    """A run that was taken back in its stop and lingers, with the controller that follows it; the pid of the old process."""
+    old = site.launch_old("--save-time", "600")
+    site.ladder = ["INT 10m"]
+    site.write()
+    controller = site.start("restart", site.place.name, "--profile-interval", "60")
+    run = in_the_stop(site)["run"]
+    with site.start("cancel", run, "--on", site.place.name) as person:
+        until("the job lingers", lambda: happened(site, "lingering"))
+        person.send_signal(signal.SIGKILL)
+        person.communicate()
+    return old, controller
+
+
+def session_of(site: Site, job: int) -> int:
+    status = site.place.read(f"/proc/{job}/status").decode()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid")))
+
+
+def test_a_cancelled_run_whose_job_is_killed_lingers_on(site: Site) -> None:
+    old, controller = cancelled_in_the_stop(site)
+    with controller:
+        kill(site, happened(site, "cutover")[-1]["job_pid"])
+        again = until("the next life lingers", lambda: happened(site, "lingering")[1:])[0]
+        until("it waits", lambda: [event for event in happened(site, "waiting") if event["t"] > again["t"]])
+        kill(site, old)
+        assert ended(site)["outcome"] == "cancelled"
+        controller.communicate(timeout=60)
+    assert controller.returncode == 1
+    assert happened(site, "stopped")[-1]["by"] == "INT"
+    [now] = site.trainers()
+    assert "--profile-interval=60" not in now["argv"]
+    assert site.staged() == []
+
+
+def test_a_cancelled_run_comes_to_its_end_when_the_process_ended_without_a_job(site: Site) -> None:
+    old, controller = cancelled_in_the_stop(site)
+    with controller:
+        job = happened(site, "cutover")[-1]["job_pid"]
+        kill(site, session_of(site, job))
+        kill(site, job)
+        kill(site, old)
+        controller.send_signal(signal.SIGKILL)
+        controller.communicate()
+    until("the old process is gone", lambda: not site.trainers())
+    site.run("resume", str(happened(site, "begin")[0]["run"]), "--on", site.place.name, status=1)
+    assert ended(site)["outcome"] == "cancelled"
+    [now] = site.trainers()
+    assert "--profile-interval=60" not in now["argv"]
+
+
+def test_a_job_begun_anew_knows_what_was_launched_without_its_record(local_site: Site) -> None:
+    local_site.check["alive"] = "4s"
+    local_site.write()
+    with local_site.start("restart", "here") as controller:
+        until("the check has begun", lambda: [event for event in happened(local_site, "op") if event["op"] == "check"])
+        record = Path(local_site.state, "workloads", "train", "record.json")
+        record.unlink()
+        kill(local_site, happened(local_site, "cutover")[-1]["job_pid"])
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 0, out.decode()
+    [now] = local_site.trainers()
+    assert json.loads(record.read_text())["pid"] == now["pid"]
+    assert now["pid"] == happened(local_site, "launched")[0]["pid"]
+
+
+def test_a_program_that_ended_while_no_job_was_at_work_has_failed_its_check(local_site: Site) -> None:
+    local_site.launch_old()
+    local_site.check["alive"] = "20s"
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        until("the check has begun", lambda: [event for event in happened(local_site, "op") if event["op"] == "check"])
+        job = happened(local_site, "cutover")[-1]["job_pid"]
+        os.kill(job, signal.SIGSTOP)
+        kill(local_site, happened(local_site, "launched")[0]["pid"])
+        until("it is gone", lambda: not local_site.trainers())
+        kill(local_site, job)
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 1, out.decode()
+    assert "ended after" in happened(local_site, "failed")[0]["why"]
+    assert ended(local_site)["outcome"] == "rolled-back"
+
+
+def test_the_metric_of_an_earlier_life_is_in_the_end(local_site: Site) -> None:
+    metric = {"metric": {"log": r"loss ([\d.]+)", "name": "loss", "at_least": 0}, "within": "30s"}
+    local_site.write(steps=[{"stop": local_site.ladder}, "launch", {"check": metric}, {"check": {"alive": "4s", "within": "30s"}}])
+    with local_site.start("restart", "here") as controller:
+        until("the second check has begun", lambda: [event for event in happened(local_site, "op") if event["index"] == 3])
+        kill(local_site, happened(local_site, "cutover")[-1]["job_pid"])
+        controller.communicate(timeout=60)
+    assert [found["name"] for found in ended(local_site)["metrics"]] == ["loss"]
+
+
+def test_the_end_of_a_linger_is_said_in_the_record(local_site: Site) -> None:
+    old = local_site.launch_old("--save-time", "600")
+    local_site.ladder = {"ladder": ["INT 1s"], "extend": 0, "linger": "2s"}  # type: ignore[assignment]
+    local_site.write()
+    local_site.restart(status=4)
+    end = ended(local_site)
+    assert (end["status"], end["outcome"]) == (4, "not-stopped")
+    assert "after a linger of 2 s" in end["reason"]
+    assert [seen["pid"] for seen in local_site.trainers()] == [old]
+
+
+def test_a_cancelled_run_lingers_whatever_the_playbook_says(local_site: Site) -> None:
+    old = local_site.launch_old("--save-time", "600")
+    local_site.ladder = {"ladder": ["INT 10m"], "linger": 0}  # type: ignore[assignment]
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        in_the_stop(local_site)
+        with local_site.start("cancel", "--on", "here") as person:
+            assert until("the job lingers", lambda: happened(local_site, "lingering"))[0]["seconds"] == 3600
+            kill(local_site, old)
+            person.communicate(timeout=60)
+        controller.communicate(timeout=60)
+    assert person.returncode == 0
+    [now] = local_site.trainers()
+    assert "--profile-interval=60" not in now["argv"]
+
+
+def test_cancel_of_a_dead_job_names_resume(local_site: Site) -> None:
+    run = orphan(local_site)
+    done = local_site.run("cancel", run, "--on", "here", status=1)
+    assert "was killed in stop" in done.stderr
+    assert f"deployctl resume {run}" in done.stderr
+
+
+def test_cancel_in_prepare_says_who_leads_it(local_site: Site) -> None:
+    local_site.write(steps=[{"verify": {"command": ["sleep", "30"]}}, {"stop": local_site.ladder}, "launch"])
+    with local_site.start("restart", "here") as controller:
+        [begun] = until("the run has begun", lambda: happened(local_site, "begin"))
+        done = local_site.run("cancel", begun["run"], "--on", "here", status=1)
+        controller.send_signal(signal.SIGINT)
+        controller.communicate(timeout=60)
+    assert "is in prepare, led by anna@" in done.stderr
+    assert "interrupt it there" in done.stderr
+
+
+def test_what_follows_a_torn_line_is_not_lost(local_site: Site) -> None:
+    run = orphan(local_site)
+    with Path(local_site.state, "workloads", "train", "runs", f"{run}.jsonl").open("ab") as out:
+        out.write(b'{"v":1,"t":17959')
+    local_site.run("resume", run, "--on", "here")
+    words = [event["what"] for event in whole(local_site)]
+    assert words.count("cutover") == 2
+    assert words[-1] == "end"
+
+
+def whole(site: Site) -> list[dict[str, Any]]:
+    """The events of the last run whose lines are whole."""
+    return journal.read(sorted(Path(site.state, "workloads", "train", "runs").glob("*.jsonl"))[-1])
+
+
+def test_an_end_that_could_not_be_written_leaves_a_run_to_resume(local_site: Site) -> None:
+    """A limit on the size of what the job writes stands for a disk without room."""
+    local_site.check["alive"] = "4s"
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        until("the check has begun", lambda: [event for event in happened(local_site, "op") if event["op"] == "check"])
+        job, run = happened(local_site, "cutover")[-1]["job_pid"], happened(local_site, "begin")[0]["run"]
+        events = Path(local_site.state, "workloads", "train", "runs", f"{run}.jsonl")
+        resource.prlimit(job, resource.RLIMIT_FSIZE, (events.stat().st_size, resource.RLIM_INFINITY))
+        kill(local_site, session_of(local_site, job))
+        controller.send_signal(signal.SIGKILL)
+        controller.communicate()
+    until("the job is over", lambda: not Path(f"/proc/{job}").exists())
+    assert happened(local_site, "end") == []
+    assert f"run {run} has no end: it was killed in check" in local_site.run("status", "here").stdout
+    local_site.run("resume", run, "--on", "here")
+    assert ended(local_site)["status"] == 0
+    assert len(happened(local_site, "launched")) == 1
+
+
+def test_a_stop_that_cannot_go_on_after_its_signal_does_not_say_that_nothing_was_changed(local_site: Site) -> None:
+    """A second trainer that somebody starts meanwhile: a job begun anew cannot tell which of them is meant."""
+    old = local_site.launch_old("--save-time", "600")
+    local_site.ladder = ["INT 10m"]
+    local_site.write()
+    with local_site.start("restart", "here", "--profile-interval", "60") as controller:
+        job = in_the_stop(local_site)["job_pid"]
+        stranger = local_site.launch_old()
+        kill(local_site, job)
+        controller.communicate(timeout=60)
+    assert controller.returncode == 4
+    assert (ended(local_site)["status"], ended(local_site)["outcome"]) == (4, "not-stopped")
+    assert sorted(seen["pid"] for seen in local_site.trainers()) == sorted([old, stranger])

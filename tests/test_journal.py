@@ -67,6 +67,37 @@ def test_a_torn_last_line_is_passed_over(journal: Journal, tail: bytes) -> None:
     assert [item["what"] for item in journal.read(RUN)] == ["begin"]
 
 
+def test_what_comes_after_a_torn_line_is_not_lost(journal: Journal) -> None:
+    journal.append(told())
+    with (journal.directory / f"{RUN}.jsonl").open("ab") as out:
+        out.write(b'{"what": "en')
+    journal.append(told("end"))
+    assert [item["what"] for item in journal.read(RUN)] == ["begin", "end"]
+
+
+@pytest.mark.parametrize("line", [b"null", b"5", b"[]", b'"end"', b"{}"])
+def test_a_line_that_is_no_event_is_passed_over(journal: Journal, line: bytes) -> None:
+    journal.append(told())
+    with (journal.directory / f"{RUN}.jsonl").open("ab") as out:
+        out.write(line + b"\n")
+    assert [item["what"] for item in journal.read(RUN)] == ["begin"]
+
+
+def test_a_disk_that_is_full_tears_no_line(tmp_path: Path) -> None:
+    """RLIMIT_FSIZE cuts a write short as a full disk does."""
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from deployctl.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1]))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "for number in range(20): journal.append({'run': sys.argv[2], 'what': 'x', 'number': number})\n"
+        "print(journal.trouble)"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path), RUN]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+    assert done.stdout.strip() != "None"
+    assert (tmp_path / f"{RUN}.jsonl").read_bytes().endswith(b"}\n")
+
+
 def test_a_run_that_is_not_known_has_no_events(journal: Journal) -> None:
     assert journal.read("20250101-000000-aaaa") == []
 

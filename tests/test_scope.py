@@ -87,6 +87,27 @@ def test_the_workload_outlives_the_unit_that_started_it(lab: Lab) -> None:
 
 
 @pytest.mark.lab
+def test_a_run_that_gets_no_scope_leaves_nothing_staged(lab: Lab) -> None:
+    """systemd takes no unit whose name is longer than 255 characters."""
+    run, who = "20260101-000000-" + "a" * 224, {"user": "anna", "host": "lab", "pid": 1}
+    state, directory = "/root/no-scope-state", "/root/no-scope"
+    try:
+        with Session("ct210", InUnit(lab), state=state) as session:
+            session.ask("open", run=run, who=who, workload=workload())
+            session.ask("place", root=directory)
+            lab.exec(210, "test", "-d", f"{directory}/.deployctl/{run}")
+            files = {"op": "golive", "sets": [{"root": directory, "paths": []}]}
+            job = {"version": 1, "run": run, "workload": workload(), "who": who, "do": [files], "undo": []}
+            told = list(session.follow("job", job=job))
+        assert [event["what"] for event in told] == ["cutover", "failed", "end"]
+        assert (told[-1]["status"], told[-1]["outcome"]) == (1, "refused")
+        assert "systemd gave no scope" in told[-1]["reason"]
+        assert lab.exec(210, "test", "-e", f"{directory}/.deployctl", check=False).returncode
+    finally:
+        lab.exec(210, "rm", "-rf", state, directory)
+
+
+@pytest.mark.lab
 def test_a_user_who_cannot_leave_the_session_is_refused(lab: Lab) -> None:
     with Session("ct210", InUnit(lab, "User=nobody"), state="/tmp/nobody-state") as session:
         answer = session.ask("look", workload=workload())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from deployctl.events import Event
@@ -19,13 +22,16 @@ class Journal:
         self.trouble: str | None = None
 
     def append(self, event: Event) -> None:
-        """One event; a fault of the disk is kept in `trouble`, since a run matters more than its journal."""
+        """One event; a fault of the disk is kept in `trouble`, since a run matters more than its journal.
+
+        A line that a killed writer has torn is ended first; one that the disk has no room for leaves no part of it.
+        """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self.directory / f"{event['run']}.jsonl"
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(handle, json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
+                _write(handle, json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n")
             finally:
                 os.close(handle)
             if event["what"] == "begin":
@@ -46,10 +52,22 @@ class Journal:
             old.unlink(missing_ok=True)
 
 
-def read(path: Path) -> list[Event]:
-    """The events of a file, the controller's or the target's; torn lines are passed over, and so is a file that is not there.
+def _write(handle: int, line: bytes) -> None:
+    """Appends a line, whole or not at all. Raises OSError."""
+    with suppress(OSError):  # not every file system has locks; until it is closed, a line that another one writes this moment is not torn
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    end = os.fstat(handle).st_size
+    if end and os.pread(handle, 1, end - 1) != b"\n":
+        line = b"\n" + line
+    if os.write(handle, line) < len(line):
+        os.ftruncate(handle, end)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    A line that stands twice is one event: two deployctl of this machine have followed the run.
+
+def read(path: Path) -> list[Event]:
+    """The events of a file, the controller's or the target's; none of a file that is not there.
+
+    A line that is torn, or no event, is passed over; one that stands twice is one event: two deployctl of this machine followed the run.
     """
     events: list[Event] = []
     try:
@@ -58,9 +76,11 @@ def read(path: Path) -> list[Event]:
         return []
     for line in dict.fromkeys(lines):
         try:
-            events.append(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             continue
+        if isinstance(event, dict) and "what" in event:
+            events.append(event)
     return events
 
 

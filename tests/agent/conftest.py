@@ -100,6 +100,7 @@ class Job:
         self.samples: list[dict[str, Any]] = []
         self.stopped_at: float | None = None
         self.rung_sent = -1
+        self.climb: Any = None
         self.mark = mark
         self.events: list[dict[str, Any]] = []
 

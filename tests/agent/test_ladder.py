@@ -195,6 +195,49 @@ def test_what_was_launched_is_stopped_by_its_identity(start: Any) -> None:
     assert alive(stranger.pid)
 
 
+@pytest.mark.parametrize("who", ["launched", "before"])
+def test_what_a_process_that_is_gone_has_left_behind_is_ended(start: Any, who: str) -> None:
+    started = start(DETACHES, env=marked())
+    job = Job(started, MARK)
+    job.launched = job.before
+    os.kill(started.pid, signal.SIGKILL)
+    until(lambda: not alive(started.pid))
+    climb(job, ("KILL", 10), who=who)
+    assert [event["pids"] for event in job.said("rung")] == [started.pids]
+    assert words(job)[-1] == "stopped"
+    assert not alive(started.pids[0])
+
+
+def test_of_several_lines_that_survived_all_are_ended(start: Any) -> None:
+    """Nothing is known of the process that they are left of."""
+    first, second = start(SLEEP, env=marked()), start(SLEEP, env=marked())
+    job = Job(None, MARK)
+    climb(job, ("KILL", 10))
+    assert sorted(job.said("rung")[0]["pids"]) == sorted([first.pid, second.pid])
+    assert words(job)[-1] == "stopped"
+
+
+def test_a_linger_that_begins_in_a_new_life_waits_for_what_took_the_signal(start: Any) -> None:
+    started = start(SLEEP)
+    job = Job(started)
+    job.climb, job.rung_sent = None, 0
+    threading.Timer(0.5, started.process.kill).start()
+    ladder.linger(job, {"who": "before", "ladder": [{"signal": "INT", "wait": 60.0}]}, 20.0)
+    assert (job.said("stopped")[0]["by"], job.stopped_at is not None) == ("INT", True)
+    job.climb = None
+    ladder.linger(job, {"who": "before", "ladder": [{"signal": "INT", "wait": 60.0}]}, 20.0)
+    assert words(job)[-1] == "not-running"
+
+
+def test_a_linger_at_its_bound_says_so(start: Any) -> None:
+    started = start(SLEEP)
+    job = Job(started)
+    job.climb, job.rung_sent = None, 0
+    with pytest.raises(NotStopped, match=r"a linger of 0\.3 s") as raised:
+        ladder.linger(job, {"who": "before", "ladder": [{"signal": "INT", "wait": 60.0}]}, 0.3)
+    assert (raised.value.facts["pids"], raised.value.facts["taken"]) == ([started.pid], ["INT"])
+
+
 def test_a_signal_that_another_user_may_not_send_is_said_at_once(start: Any) -> None:
     started = start(SLEEP)
     said = as_nobody(FOREIGN.replace("WORKLOAD", repr(started.workload)))

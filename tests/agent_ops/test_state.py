@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deployctl.agent import shared, state
+from deployctl.agent import reserve, runs, shared, state
 from tests.agent_ops import read, start, write
 
 RUN = "20260101-000000-aaaa"
@@ -161,6 +161,17 @@ def test_a_torn_last_line_is_passed_over(events: state.EventFile, tail: bytes) -
     assert last["what"] == "connected"
 
 
+def test_what_comes_after_a_torn_line_is_not_lost(events: state.EventFile) -> None:
+    """Also where it was torn by another process that has the file open."""
+    events.say("cutover", "op")
+    with open(events.path, "ab") as out:
+        out.write(b'{"what": "en')
+    events.say("cutover", "stopped")
+    events.say("cutover", "end")
+    whole = [event for event in map(state.event_of, read(events.path).splitlines()) if event]
+    assert [event["what"] for event in whole] == ["op", "stopped", "end"]
+
+
 def test_the_last_event_of_a_long_file_is_found(events: state.EventFile) -> None:
     for number in range(2000):
         events.say("cutover", "waiting", number=number, filler="x" * 200)
@@ -186,35 +197,91 @@ def test_a_file_that_is_not_there_has_no_last_event(home: state.Home) -> None:
     assert state.last_event(home.events("no-such-run")) is None
 
 
+# --- room for last words
+
+
+def blocks(path: str) -> int:
+    return os.stat(path).st_blocks * 512
+
+
+def test_the_reserve_lies_behind_the_end_of_the_file_and_is_given_back(home: state.Home, events: state.EventFile) -> None:
+    events.say("prepare", "begin")
+    events.make_reserve()
+    for _ in range(100):
+        events.say("cutover", "waiting", filler="x" * 2000)
+    assert blocks(events.path) - events.size() >= state.RESERVED
+    assert len(read(events.path).splitlines()) == 101
+    runs.close(home, RUN)
+    assert blocks(events.path) - events.size() < state.RESERVED
+    assert len(read(events.path).splitlines()) == 101
+
+
+def test_without_room_behind_the_end_the_reserve_is_a_file(home: state.Home, events: state.EventFile) -> None:
+    """A Python without ctypes cannot ask for any."""
+    code = (
+        "import os, sys\nsys.modules['ctypes'] = None\nfrom deployctl.agent import shared, state\n"
+        "file = state.EventFile(sys.argv[1], 'r', 't')\nfile.make_reserve()\nreserve = sys.argv[1] + state.RESERVE\n"
+        "file.say('cutover', 'waiting')\nprint(os.stat(reserve).st_blocks * 512 >= state.RESERVED)\n"
+        "file.say('cutover', 'end', last=True)\nprint(os.path.exists(reserve))\n"
+    )
+    with start(code, events.path) as process:
+        out, _ = process.communicate()
+    assert out.split() == [b"True", b"False"]
+    assert len(read(events.path).splitlines()) == 2
+
+
+def test_a_record_is_written_into_what_lies_ready_for_it(home: state.Home) -> None:
+    state.write_json(home.record, {"number": 1})
+    for spare in state.spares(home.record):
+        reserve.make(spare, state.RESERVED)
+    first, second = state.spares(home.record)
+    inode = os.stat(first).st_ino
+    state.write_json(home.record, {"number": 2}, spare=first)
+    assert (state.read_json(home.record), os.stat(home.record).st_ino) == ({"number": 2}, inode)
+    assert (os.path.exists(first), os.path.exists(second)) == (False, True)
+    runs.close(home, RUN)
+    assert sorted(os.listdir(home.path)) == ["record.json", "runs"]
+
+
 # --- pruning
 
 
 def fill(home: state.Home, count: int, days_ago: float = 0) -> list[str]:
     """That many event files of runs that began some days ago."""
     second = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - days_ago * 86400))
-    runs = [f"{second}-{number:04d}" for number in range(count)]
-    for run in runs:
+    known = [f"{second}-{number:04d}" for number in range(count)]
+    for run in known:
         write(home.events(run), b"{}\n")
-    return runs
+    return known
 
 
 def test_the_newest_runs_are_kept(home: state.Home) -> None:
-    runs = fill(home, state.KEPT_RUNS + 7)
+    known = fill(home, state.KEPT_RUNS + 7)
     home.prune()
-    assert state.runs(home) == runs[7:]
+    assert state.runs(home) == known[8:], "the run that begins makes them complete"
 
 
 def test_a_few_runs_are_all_kept(home: state.Home) -> None:
-    runs = fill(home, 3)
+    known = fill(home, 3)
     home.prune()
-    assert state.runs(home) == runs
+    assert state.runs(home) == known
+
+
+def test_nothing_is_left_of_a_run_that_is_not_kept(home: state.Home) -> None:
+    known = fill(home, state.KEPT_RUNS)
+    for ending in (".cancel", ".start", ".zip", ".tell", ".jsonl.reserve"):
+        for run in (known[0], known[1], "20200101-000000-aaaa"):
+            write(home.cancel(run)[: -len(".cancel")] + ending, b"")
+    home.prune()
+    left = {name.split(".")[0] for name in os.listdir(home.runs) if not name.endswith(".jsonl")}
+    assert left == {known[1]}
 
 
 def test_a_run_without_an_end_is_kept_however_many_there_are(home: state.Home) -> None:
-    runs = fill(home, state.KEPT_RUNS + 7)
-    state.write_json(home.job(runs[0]), {})
+    known = fill(home, state.KEPT_RUNS + 7)
+    state.write_json(home.job(known[0]), {})
     home.prune()
-    assert runs[0] in state.runs(home)
+    assert known[0] in state.runs(home)
 
 
 def test_only_event_files_are_runs(home: state.Home) -> None:

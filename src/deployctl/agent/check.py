@@ -82,7 +82,12 @@ class Watch:
 
     def _fail(self, what: str, todo: str, **facts: Any) -> Fault:
         record = self.job.record
-        return Fault(what, where="check: " + record["log"], todo=todo, tail=tail(record["log"], record["log_offset"]), **facts)
+        lines = tail(record["log"], record["log_offset"])
+        return Fault(what, where="check: " + record["log"], todo=todo, tail=lines, **facts, **self.shown())
+
+    def shown(self) -> Dict[str, Any]:
+        """{"metric"} where one was asked for."""
+        return {"metric": self.metric.as_dict()} if self.metric is not None else {}
 
     def close(self) -> None:
         """Ends what still runs for this check; what a metric has come to is kept for the run's end."""
@@ -105,10 +110,9 @@ def check(job: Any, operation: Dict[str, Any]) -> None:
         _wait(job, operation, watch)
     finally:
         watch.close()
-    shown = {"metric": watch.metric.as_dict()} if watch.metric else {}
     passed = [condition.name for condition in watch.conditions]
     seconds = round(watch.elapsed, 3)
-    job.emit("checked", sync=True, alive=seconds, line=watch.found, seconds=seconds, passed=passed, **shown)
+    job.emit("checked", sync=True, alive=seconds, line=watch.found, seconds=seconds, passed=passed, **watch.shown())
 
 
 def _wait(job: Any, operation: Dict[str, Any], watch: Watch) -> None:

@@ -29,6 +29,12 @@ def top(job: Any, who: str) -> Optional[Seen]:
     return found.top if found.how != "mark" else None
 
 
+def _gone(job: Any, who: str) -> Optional[Seen]:
+    """The top process that there was, when it has ended: what it left behind is still to be ended."""
+    known: Optional[Seen] = job.launched if who == "launched" else job.before
+    return known if known is not None and not procfs.same(known) else None
+
+
 def key(seen: Seen) -> Tuple[int, int]:
     """What names one process for good."""
     return seen["pid"], seen["started"]
@@ -39,7 +45,7 @@ class Climb:
 
     def __init__(self, job: Any, who: str) -> None:
         found = top(job, who)
-        self.job, self.who, self.top = job, who, found
+        self.job, self.who, self.top = job, who, found or _gone(job, who)
         self.began = time.monotonic()
         self.ended = (0.0, 0.0)  # when nothing was left: since the epoch, monotonic
         self.sent: List[str] = []
@@ -53,6 +59,7 @@ class Climb:
         self.members: List[Seen] = [found] if found is not None else []  # the living ones when they were last looked for
         self.scan_again = 0.0
         self.scan()
+        self.about = self.top or next(iter(self.members), None)  # of several lines that survive one, which stands for all
         self.gpu = any(files.look(seen["pid"], [])["gpu"] for seen in self.members)
 
     def scan(self) -> None:
@@ -96,6 +103,11 @@ class Climb:
             return self.addressee
         line = self.line()
         return line.main if line is not None else self.members[0]
+
+    def recall(self, name: str) -> None:
+        """Notes a signal that an earlier life of the job has sent."""
+        self.sent.append(name)
+        self.take(name, ())
 
     def send(self, targets: Sequence[Seen], name: str) -> bool:
         """False when none of them could be signalled because none of them may be."""
@@ -182,20 +194,20 @@ class Climb:
 
     def ended_how(self) -> Tuple[Verdict, Optional[Dict[str, Any]]]:
         """(the verdict about a tree of which nothing is left, {"status"} or {"signal"} of its top where that is known)."""
-        assert self.top is not None
+        assert self.about is not None
         how = self.exit()
-        return self.looks.verdict(self.top, True, (), list(dict.fromkeys(self.sent)), how), how
+        return self.looks.verdict(self.about, True, (), list(dict.fromkeys(self.sent)), how), how
 
     def exit(self) -> Optional[Dict[str, Any]]:
         """How the top process ended, as its minder wrote it, or as we know it ourselves when it was our child."""
-        if self.top is None:
+        if self.about is None:
             return None
         for known in (self.job.record, self.job.launched):
-            if known is not None and (known["pid"], known["started"]) == key(self.top):
-                found: Optional[Dict[str, Any]] = self.job.exit_of(*key(self.top))
+            if known is not None and (known["pid"], known["started"]) == key(self.about):
+                found: Optional[Dict[str, Any]] = self.job.exit_of(*key(self.about))
                 return found
         try:
-            pid, status = os.waitpid(self.top["pid"], os.WNOHANG) if self.top["ppid"] == os.getpid() else (0, 0)
+            pid, status = os.waitpid(self.about["pid"], os.WNOHANG) if self.about["ppid"] == os.getpid() else (0, 0)
         except ChildProcessError:
             return None
         if not pid:

@@ -8,9 +8,21 @@ import traceback
 from typing import Any, Dict, Tuple
 
 from . import job as jobs
-from . import procfs, runs, scope
+from . import procfs, reserve, runs, scope, state
 from .faults import Fault
 from .title import show_as
+
+
+def make_room(session: Any, spec: Dict[str, Any]) -> None:
+    """Takes the disk space with which the end of a run can be written down, should the disk be full then. Raises OSError.
+
+    A record holds no more than the job's file and what the places of the run say of their files.
+    """
+    session.events.make_reserve()
+    said = [session.home.job(spec["run"]), *(place.said for place in jobs.places(spec))]
+    size = sum(os.stat(path).st_size for path in said if os.path.lexists(path)) + state.RESERVED
+    for spare in state.spares(session.home.record):
+        reserve.make(spare, size)
 
 
 def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
@@ -19,8 +31,6 @@ def fork(session: Any, spec: Dict[str, Any]) -> Tuple[Dict[str, Any], int]:
     It begins where the run's events say that an earlier life of it ended.
     """
     past = runs.past(session.home, spec["run"])
-    if past == runs.Past():
-        session.events.make_reserve()
     bell, ring = os.pipe()
     pid = os.fork()
     if pid:
@@ -43,18 +53,26 @@ def _live(session: Any, spec: Dict[str, Any], past: runs.Past, ring: int) -> int
     own = procfs.look(os.getpid()) or {}
     job.emit("cutover", sync=True, job_pid=os.getpid(), started=own.get("started"), boot=own.get("boot"), again=past != runs.Past())
     try:
-        if scope.look() is not None:
-            scope.leave("deployctl-%s-%d" % (spec["run"], os.getpid()))  # an earlier life's scope may still hold what it launched
-        status = jobs.perform(job, past)
-    except Fault as fault:  # before the first operation
-        job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
-        job.emit("end", sync=True, status=1, outcome="refused", process=None, down=None, reason=fault.what)
-        status = 1
+        status = _begin(job, past)
     except Exception:
         job.emit("failed", sync=True, op=None, why=traceback.format_exc(), where="job", todo="report it; `deployctl resume` goes on")
         return 1
-    runs.close(session.home, spec["run"])
+    if job.ended:  # else it is left to a later life
+        runs.close(session.home, spec["run"])
     return status
+
+
+def _begin(job: jobs.Job, past: runs.Past) -> int:
+    """Leaves the login's cgroup, then performs. What an earlier life has begun is not ended by a place that cannot be left."""
+    try:
+        if scope.look() is not None:
+            scope.leave("deployctl-%s-%d" % (job.run, os.getpid()))  # an earlier life's scope may still hold what it launched
+    except Fault as fault:
+        if past == runs.Past():
+            return jobs.refuse(job, fault)
+        job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
+        return fault.status
+    return jobs.perform(job, past)
 
 
 def _leave_the_session(session: Any) -> None:

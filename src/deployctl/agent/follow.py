@@ -26,7 +26,12 @@ def job(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     seen = dict({name: getattr(session, name) for name in kept}, workload=workload)
     spec = dict(request["job"], target=session.target, **seen)
     metric.note_before(spec)
-    state.write_json(session.home.job(session.run), spec, private=True)
+    try:
+        state.write_json(session.home.job(session.run), spec, private=True)
+        cutover.make_room(session, spec)
+    except OSError:
+        runs.close(session.home, session.run)  # it has not begun
+        raise
     return led(session, lead(session, spec))
 
 
@@ -35,6 +40,7 @@ def resume(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     home = session.home = runs.holding(session, request)
     session.lock = lock.take(home.lock, dict(request["who"], run=request["run"]))
     home.sweep()
+    runs.unfinished(home)  # one that has an end is closed
     spec = state.read_json(home.job(request["run"]))
     if spec is None:
         raise Refused("run %s has nothing left to do" % request["run"], where=home.name, todo="`deployctl status` says what runs")
@@ -71,6 +77,10 @@ def again(session: Any, spec: Dict[str, Any], keep: bool = False) -> Optional[in
     """Leads a run that has no end to it; the session must hold the lock. The answer of `lead`."""
     session.run, session.workload = spec["run"], spec["workload"]
     session.events = state.EventFile(session.home.events(spec["run"]), spec["run"], spec["target"])
+    try:
+        cutover.make_room(session, spec)
+    except OSError:
+        pass  # a disk that is full keeps no run from its end
     return lead(session, spec, keep)
 
 
@@ -96,8 +106,15 @@ def lead(session: Any, spec: Dict[str, Any], keep: bool = False) -> Optional[int
                 session.lock = None
             return int(ended["status"])
         if life < LIVES:
-            session.events.say("cutover", "job-died", sync=True, job_pid=seen["pid"], life=life)
+            _tell_of_death(session, seen["pid"], life)
     return None
+
+
+def _tell_of_death(session: Any, pid: int, life: int) -> None:
+    try:
+        session.events.say("cutover", "job-died", sync=True, last=True, job_pid=pid, life=life)
+    except OSError:
+        pass  # a full disk
 
 
 def attach(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:

@@ -6,6 +6,7 @@ Every operation can be repeated: a job that was killed is begun anew from its fi
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -16,6 +17,13 @@ from .place import Place
 from .runs import Past
 
 Operation = Dict[str, Any]
+LINGER = 3600.0  # seconds for which a run that is taken back waits at least for a process that took a signal
+# What a run needs to be gone on with, and to end: on a full disk these events have a reserve, without the fields that only explain.
+LAST_WORDS = (
+    "cutover", "op", "rung", "signalled", "stopped", "not-running", "not-stopped", "lingering", "live", "back", "launched", "checked",
+    "failed", "cancelled", "end",
+)  # fmt: skip
+EXPLAINS = ("evidence", "tail", "waits")
 MINDED, UNMINDED = 3.0, 0.3  # seconds that a minder has to write down an end; without knowing whether there is one
 OPERATIONS: Dict[str, Callable[[Any, Operation], None]] = {
     "stop": ladder.stop,
@@ -46,33 +54,42 @@ class Job:
         self.metrics: List[Dict[str, Any]] = []  # what checks have measured: {"name", "before", "after"}
         self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
         self.signalled = False  # a signal of the stop has gone out
+        self.ended = False  # the run's end is written down
         self.climb: Any = None  # the stop under way, kept for a linger
         self.deaf = False  # cancel was heard already: what follows is not cancelled again
 
-    def emit(self, what: str, sync: bool = False, **fields: Any) -> None:
-        """One event into the run's file; whoever follows is woken."""
+    def emit(self, what: str, sync: bool = False, **fields: Any) -> bool:
+        """One event into the run's file; whoever follows is woken. Whether it is there: a full disk must not end the job."""
         self.signalled = self.signalled or what == "rung"
-        try:
-            self.events.say("cutover", what, sync or what == "rung", **fields)
-        except OSError:  # a full disk must not end the job between the stop and the launch
-            self.events.spend_reserve()
-            try:
-                self.events.say("cutover", what, sync=True, **fields)
-            except OSError:
-                pass
+        said = self._say(what, sync or what == "rung", fields)
         try:
             os.write(self.bell, b".")
         except OSError:
             pass  # nobody follows, or the pipe is full of earlier bells
+        return said
+
+    def _say(self, what: str, sync: bool, fields: Dict[str, Any]) -> bool:
+        needed = {name: value for name, value in fields.items() if name not in EXPLAINS}
+        for last, said in ((False, fields), (True, needed)):
+            try:
+                self.events.say("cutover", what, sync or last, last, **said)
+                return True
+            except OSError:
+                if what not in LAST_WORDS:
+                    break
+        return False
 
     def keep(self, path: str, data: Dict[str, Any]) -> None:
-        """Writes a record. On a full disk the job's reserve is given up for it; a record that cannot be written stops nothing."""
-        for reserve in (True, False):
+        """Writes a record; on a full disk into what lies ready for it, or into the room that this leaves when it is removed.
+
+        A record that cannot be written stops nothing.
+        """
+        ready: List[Optional[str]] = [spare for spare in state.spares(path) if os.path.lexists(spare)]
+        for spare in [None, *ready, None]:
             try:
-                return state.write_json(path, data)
+                return state.write_json(path, data, spare=spare)
             except OSError:
-                if reserve:
-                    self.events.spend_reserve()
+                continue
         return None
 
     def heed(self) -> None:
@@ -108,11 +125,10 @@ def perform(job: Job, past: Past) -> int:
     if isinstance(fault, NotStopped) and fault.facts.get("taken") and _patience(job, at):
         at, fault = _linger(job, at, fault)
     if fault is None:
-        return _end(job, 0, "running" if job.launched else "stopped" if job.stopped_at else "done")
-    if isinstance(fault, NotStopped):
-        return _end(job, 4, "not-stopped", fault)
-    if isinstance(fault, Cancelled) and not _cancellable(job, at):
-        return _end(job, 4, "not-stopped", fault)
+        return _end(job, 0, "running" if job.launched else "stopped" if job.stopped_at or job.signalled else "done")
+    still = fault if isinstance(fault, NotStopped) else _outlasted(job, at, fault)
+    if still is not None:
+        return _end(job, 4, "not-stopped", still)
     if not _touched(job, at):
         return _end(job, fault.status, "cancelled" if isinstance(fault, Cancelled) else "refused", fault)
     if not job.spec["undo"]:
@@ -120,15 +136,26 @@ def perform(job: Job, past: Past) -> int:
     return _undo(job, fault, 0)
 
 
+def refuse(job: Job, fault: Fault) -> int:
+    """Ends a run that may not begin its first operation."""
+    job.emit("failed", sync=True, op=None, why=fault.what, where=fault.where, todo=fault.todo)
+    return _end(job, 1, "refused", fault)
+
+
 def _recall(job: Job, past: Past) -> None:
-    """What was launched by an earlier life is in the record; when the old one had ended, in its events."""
+    """What earlier lives of the job have done and seen: all of it is in the run's events."""
     job.stopped_at, job.rung_sent, job.rung_done = past.stopped_at, past.rung, past.signalled
     job.signalled = past.rung >= 0
-    record = state.read_json(job.home.record)
+    job.metrics = list(past.metrics)
+    record, launched = state.read_json(job.home.record), past.launched
+    if launched is not None and (record is None or (record["pid"] != launched["pid"] and record["at"] < launched["t"])):
+        record = launch.record_of(job, launched)  # the disk had no room for it
+        job.keep(job.home.record, record)
     if record is not None and record["run"] == job.run:
-        job.record = record
-        if procfs.same(record):
-            job.launched, job.launched_argv, job.started_at = procfs.look(record["pid"]), record["argv"], record["at"]
+        dead = {name: record[name] for name in ("pid", "started", "boot")}
+        job.launched = procfs.look(record["pid"]) if procfs.same(record) else None
+        job.launched = job.launched or dead
+        job.record, job.launched_argv, job.started_at = record, record["argv"], record["at"]
 
 
 def _undo(job: Job, fault: Fault, index: int) -> int:
@@ -142,16 +169,27 @@ def _undo(job: Job, fault: Fault, index: int) -> int:
 def _all(job: Job, operations: List[Operation], which: str, begin: int) -> Tuple[int, Optional[Fault]]:
     """The index and fault of the operation that failed, or (count, None)."""
     for index in range(begin, len(operations)):
-        operation = operations[index]
-        try:
-            job.heed()
-            job.emit("op", op=operation["op"], list=which, index=index, sync=True)
-            OPERATIONS[operation["op"]](job, operation)
-        except Fault as fault:
-            return index, _failed(job, operation, fault)
-        except Exception as error:
-            return index, _failed(job, operation, bug(error))
+        fault = _try(job, operations[index], functools.partial(_one, job, operations[index], which, index))
+        if fault is not None:
+            return index, fault
     return len(operations), None
+
+
+def _one(job: Job, operation: Operation, which: str, index: int) -> None:
+    job.heed()
+    job.emit("op", op=operation["op"], list=which, index=index, sync=True)
+    OPERATIONS[operation["op"]](job, operation)
+
+
+def _try(job: Job, operation: Operation, act: Callable[[], None]) -> Optional[Fault]:
+    """Does it; the fault when it said no, which the run's events have then."""
+    try:
+        act()
+    except Fault as fault:
+        return _failed(job, operation, fault)
+    except Exception as error:
+        return _failed(job, operation, bug(error))
+    return None
 
 
 def _failed(job: Job, operation: Operation, fault: Fault) -> Fault:
@@ -166,33 +204,31 @@ def _patience(job: Job, at: int) -> float:
 
 def _linger(job: Job, at: int, fault: Fault) -> Tuple[int, Optional[Fault]]:
     """A signal that was taken cannot be taken back: when the process ends after all, the operations go on."""
-    seconds = _patience(job, at)
-    job.emit("lingering", sync=True, seconds=seconds, verdict=fault.facts.get("verdict"), detail=fault.facts.get("detail"))
-    try:
-        if not ladder.linger(job, job.spec["do"][at], seconds):
-            return at, fault
-    except Fault as another:  # cancelled, or what it held stays held, or it was started again
-        return at, _failed(job, job.spec["do"][at], another)
-    return _all(job, job.spec["do"], "do", at + 1)
+    another = _wait_on(job, at, _patience(job, at), fault.facts.get("verdict"), fault.facts.get("detail"))
+    return _all(job, job.spec["do"], "do", at + 1) if another is None else (at, another)
 
 
-def _cancellable(job: Job, at: int) -> bool:
-    """Whether a cancelled run can come to its end: not while a process that took a signal is still there, which may yet end."""
+def _outlasted(job: Job, at: int, fault: Fault) -> Optional[Fault]:
+    """None when all can be undone after a fault. A process that the stop has signalled may yet end: it is waited for, and if it lives on
+    the answer is the fault that says so."""
     if job.spec["do"][at]["op"] != "stop" or job.stopped_at is not None or not job.signalled:
-        return True
-    seconds = _patience(job, at)
-    job.emit("lingering", sync=True, seconds=seconds, verdict=None, detail="cancelled")
-    try:
-        return ladder.linger(job, job.spec["do"][at], seconds)
-    except NotStopped:  # something started it again
-        return False
-    except Fault:  # what it held stays held; it has ended all the same
-        return True
+        return None
+    job.deaf = True
+    why = "cancelled" if isinstance(fault, Cancelled) else "failed"
+    another = _wait_on(job, at, max(LINGER, _patience(job, at)), None, why)
+    return another if job.stopped_at is None else None  # what it held may stay held; it has ended all the same
+
+
+def _wait_on(job: Job, at: int, seconds: float, verdict: Optional[str], detail: Optional[str]) -> Optional[Fault]:
+    """Lingers; None when the process has ended."""
+    operation = job.spec["do"][at]
+    job.emit("lingering", sync=True, seconds=seconds, verdict=verdict, detail=detail)
+    return _try(job, operation, functools.partial(ladder.linger, job, operation, seconds))
 
 
 def _touched(job: Job, at: int) -> bool:
     """Whether anything was changed when the operation `at` failed: a stop that refused before its first signal changed nothing."""
-    return at > 0 or job.spec["do"][0]["op"] != "stop" or job.stopped_at is not None
+    return at > 0 or job.spec["do"][0]["op"] != "stop" or job.stopped_at is not None or job.signalled
 
 
 def _reachable(job: Job) -> List[Operation]:
@@ -220,7 +256,7 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
     process = None
     if job.launched is not None and (status == 0 or (status == 1 and procfs.same(job.launched))):
         process = {"pid": job.launched["pid"], "argv": job.launched_argv}
-    job.emit(
+    job.ended = job.emit(
         "end", sync=True, status=status, outcome=outcome, process=process, down=down, reason=fault.what if fault else None,
         **({"metrics": job.metrics} if job.metrics else {}),
     )  # fmt: skip
@@ -229,8 +265,12 @@ def _end(job: Job, status: int, outcome: str, fault: Optional[Fault] = None) -> 
 
 def _sweep(job: Job) -> None:
     """Removes what was staged and did not go live."""
-    for operation in job.spec["do"]:
-        for files in operation.get("sets", []):
-            place = Place(files["root"], job.run)
-            if not os.path.lexists(place.intent):
-                place.remove()
+    for place in places(job.spec):
+        if not os.path.lexists(place.intent):
+            place.remove()
+
+
+def places(spec: Dict[str, Any]) -> List[Place]:
+    """Where the files of a job wait to go live."""
+    roots = [files["root"] for operation in spec["do"] for files in operation.get("sets", [])]
+    return [Place(root, spec["run"]) for root in dict.fromkeys(roots)]

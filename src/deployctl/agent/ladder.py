@@ -34,13 +34,24 @@ def stop(job: Any, operation: Dict[str, Any]) -> None:
     (say_stopped if gone else say_not_stopped)(climb, operation)
 
 
-def linger(job: Any, operation: Dict[str, Any], seconds: float) -> bool:
-    """Waits, without a further signal, for what the ladder of this job left; whether it has ended (then `stopped` was emitted)."""
-    climb: Climb = job.climb
-    ended = climb.wait(None, seconds)
-    if ended:
+def linger(job: Any, operation: Dict[str, Any], seconds: float) -> None:
+    """Waits, without a further signal, for what the ladder of this job left, be it in an earlier life of it.
+
+    Emits `stopped`, or `not-running` when it ended while no job was at work. Raises NotStopped when it lives on at the bound.
+    """
+    climb = job.climb
+    if climb is None:
+        climb = job.climb = Climb(job, operation["who"])
+        climb.recall(operation["ladder"][job.rung_sent]["signal"])
+        if not climb.left():
+            job.emit("not-running")
+            return
+    if climb.wait(None, seconds):
         say_stopped(climb, operation)
-    return ended
+        return
+    what = "it still runs after a linger of %g s, and the job waits no longer" % seconds
+    pids = [seen["pid"] for seen in climb.members]
+    raise NotStopped(what, where="stop: linger", todo="`deployctl why` says what it does", pids=pids, taken=climb.taken)
 
 
 class _Over(Exception):
@@ -70,8 +81,7 @@ class Step:
         if self.index == past and name != "KILL":
             gone = climb.wait(name, self.wait_for)
             if gone or climb.job.rung_done:
-                climb.sent.append(name)
-                climb.take(name, ())
+                climb.recall(name)
                 return gone
         climb.tried = name
         if self._unwanted():

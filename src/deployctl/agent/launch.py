@@ -122,15 +122,20 @@ def _write_down(job: Any, start: Start, which: str, pid: int, offset: int, more:
     flags = job.workload.get("flags" if which == "new" else "flags_before", {})
     seen = procfs.look(pid) or {"pid": pid, "started": None, "boot": None}
     job.launched, job.launched_argv, job.started_at = seen, start.argv, time.time()
-    record = {
-        "version": state.VERSION, "workload": job.workload["name"], "run": job.run, "pid": pid, "started": seen["started"],
-        "boot": seen["boot"], "argv": start.argv, "directory": start.directory, "environment": sorted(start.environment),
-        "log": start.log, "log_offset": offset, "at": round(job.started_at, 3), "who": job.spec["who"],
-        "flags": flags, "files": _pushed(job), **more,
+    identity = {name: seen[name] for name in ("pid", "started", "boot")}
+    said = {
+        **identity, "argv": start.argv, "directory": start.directory, "log": start.log, "log_offset": offset, "flags": flags,
+        "environment": sorted(start.environment), **more,
     }  # fmt: skip
-    job.keep(job.home.record, record)
-    job.record = record
-    job.emit(
-        "launched", sync=True, pid=pid, argv=start.argv, directory=start.directory, log=start.log, log_offset=offset, flags=flags,
-        environment=sorted(start.environment),
-    )  # fmt: skip
+    job.record = record_of(job, dict(said, t=round(job.started_at, 3)))
+    job.keep(job.home.record, job.record)
+    job.emit("launched", sync=True, **said)
+
+
+def record_of(job: Any, launched: Dict[str, Any]) -> Dict[str, Any]:
+    """The record of a program, by the event of its launch."""
+    names = ("pid", "started", "boot", "argv", "directory", "environment", "log", "log_offset", "flags", "minder", "unit")
+    return {
+        "version": state.VERSION, "workload": job.workload["name"], "run": job.run, **{name: launched.get(name) for name in names},
+        "at": launched["t"], "who": job.spec["who"], "files": _pushed(job),
+    }  # fmt: skip

@@ -31,8 +31,8 @@ def take(path: str, holder: Dict[str, Any]) -> int:
         other = holder_of(path) or {}
         raise Busy("another run holds the workload", where=path, todo="wait for it, then run again", holder=other) from error
     text = json.dumps(dict(holder, since=round(time.time(), 3))).encode()
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, text, 0)
+    os.pwrite(handle, text, 0)  # over the old one, which has room also on a full disk
+    os.ftruncate(handle, len(text))
     return handle
 
 

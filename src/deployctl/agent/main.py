@@ -118,9 +118,15 @@ class Session:
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                full = Fault("the disk is full", where=error.filename or "", todo="make room there; nothing live was touched")
+                full = Fault("the disk is full", where=error.filename or "", todo="make room there; " + self._so_far())
                 return {"error": full.as_dict()}
-            return {"error": bug(error, "nothing live was touched by this step; report it with this line").as_dict()}
+            return {"error": bug(error, self._so_far() + "; report it with this line").as_dict()}
+
+    def _so_far(self) -> str:
+        """What an operation that broke off has left."""
+        if self.handed_over:
+            return "a job was begun: `deployctl status` says what became of it"
+        return "nothing live was touched by this step"
 
     def leave(self, reason: str) -> None:
         """The controller is gone: in prepare the run ends here, with a record that says so."""

@@ -31,6 +31,7 @@ class Place:
         self.home = os.path.join(self.root, NAME)
         self.path = os.path.join(self.home, run)
         self.bundle = os.path.join(self.path, "bundle")
+        self.said = os.path.join(self.path, ABOUT)
         self.intent = os.path.join(self.path, "intent.json")
         self.made: List[str] = []  # directories that were made for it, the outermost first
 
@@ -64,7 +65,7 @@ class Place:
 
     def about(self) -> Dict[str, Any]:
         """What the place says of itself: {"run", "workload", "who", "at", "files": {path: {"size", "sha256"}}, "gone": [paths]}."""
-        return read_json(os.path.join(self.path, ABOUT)) or {}
+        return read_json(self.said) or {}
 
     def prune(self) -> None:
         """Removes the oldest releases of this workload, by count and by age; this run's own one stays."""

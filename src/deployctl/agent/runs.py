@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import lock, procfs, state, unit
+from . import lock, procfs, reserve, state, unit
 from .faults import Refused
 
 Event = Dict[str, Any]
@@ -21,6 +21,8 @@ class Past(NamedTuple):
     signalled: bool = False  # whether its signal is known to have gone out
     why: str = ""  # why it had begun to undo
     cancelled: bool = False  # whether that was a person's wish
+    launched: Optional[Event] = None  # what it launched last
+    metrics: Tuple[Dict[str, Any], ...] = ()  # what the checks of operations that are over have measured
 
 
 def events_of(home: state.Home, run: str) -> Iterator[Event]:
@@ -38,9 +40,14 @@ def events_of(home: state.Home, run: str) -> Iterator[Event]:
 def past(home: state.Home, run: str) -> Past:
     """Where the job of a run was when its life ended; the beginning for one that has not begun."""
     found = Past()
+    measured: Tuple[Dict[str, Any], ...] = ()
     for event in events_of(home, run):
         if event["what"] == "op":
-            found = found._replace(which=event["list"], at=event["index"])
+            again = (event["list"], event["index"]) == (found.which, found.at)
+            found = found._replace(which=event["list"], at=event["index"], metrics=found.metrics + (() if again else measured))
+            measured = ()
+        elif event["what"] == "launched":
+            found = found._replace(launched=event)
         elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
             found = found._replace(why=event["why"], cancelled=found.cancelled or event["what"] == "cancelled")
         elif event["what"] == "rung" and found.which == "do":
@@ -49,6 +56,8 @@ def past(home: state.Home, run: str) -> Past:
             found = found._replace(signalled=True)
         elif event["what"] == "stopped" and found.which == "do":
             found = found._replace(stopped_at=event["t"])
+        if event["what"] in ("checked", "failed") and event.get("metric"):
+            measured = (event["metric"],)
     return found
 
 
@@ -57,11 +66,11 @@ def unfinished(home: state.Home) -> Optional[Dict[str, Any]]:
 
     What is left of runs that have an end is removed.
     """
-    for found in list(with_job(home)):
-        if found["op"] != "end":
-            return found
-        close(home, found["run"])
-    return None
+    found = list(with_job(home))
+    for one in found:
+        if one["op"] == "end":
+            close(home, one["run"])
+    return next((one for one in found if one["op"] != "end"), None)
 
 
 def left(home: state.Home) -> Optional[Dict[str, Any]]:
@@ -104,12 +113,9 @@ def holder(home: state.Home) -> Optional[Dict[str, Any]]:
 
 
 def close(home: state.Home, run: str) -> None:
-    """Removes what only a run under way needs: the job's file, which holds secrets, and a cancellation."""
-    for path in (home.job(run), home.cancel(run), home.events(run) + state.RESERVE):
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
+    """Removes what only a run under way needs: the job's file, which holds secrets, a cancellation, and what is kept for a full disk."""
+    state.remove(home.job(run), home.cancel(run), home.events(run) + state.RESERVE, *state.spares(home.record))
+    reserve.give_up_behind(home.events(run))
     unit.remove(os.path.join(home.runs, run))
 
 
@@ -166,6 +172,22 @@ def cancel(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     home = holding(session, request)
     run = request["run"]
     if not alive(home, run) or not lock.held(home.lock):
-        raise Refused("no job of run %s is at work" % run, where=home.name, todo="`deployctl status` says what runs")
+        raise _nothing_to_cancel(home, run)
     state.write_json(home.cancel(run), request["who"])
     return {"alive": True}
+
+
+def _nothing_to_cancel(home: state.Home, run: str) -> Refused:
+    """What a run without a living job is, and what to do with it."""
+    events = list(events_of(home, run))
+    held = holder(home) or {}
+    if any(one["run"] == run and one["op"] != "end" for one in with_job(home)):
+        what, todo = "was killed in %s" % operation(events), "`deployctl resume %s` brings it to its end" % run
+    elif held.get("run") == run:
+        who = "%s@%s" % (held.get("user", "somebody"), held.get("host", "an unknown host"))
+        what, todo = "is in prepare, led by %s" % who, "wait, or interrupt it there: nothing was changed by it yet"
+    elif any(event["what"] == "end" for event in events):
+        what, todo = "is over", "`deployctl history` says how it ended"
+    else:
+        what, todo = "was killed in prepare", "nothing was changed by it; there is nothing to take back"
+    return Refused("run %s %s" % (run, what), where=home.name, todo=todo)

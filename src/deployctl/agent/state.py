@@ -6,18 +6,20 @@ docs/architecture.md section 5 draws the directory.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import time
 from typing import Any, Dict, List, Optional
 
-from . import shared
+from . import reserve, shared
 
 VERSION = 1
 NEW = ".new"  # the ending of a file that is being written
 KEPT_RUNS = 50  # event files of a workload
 KEPT_FOR = 90 * 86400.0  # seconds that an event file is kept
 RESERVE, RESERVED = ".reserve", 1 << 16  # bytes
+SPARES = 2  # of a record: a run writes it at its launch, and once more when it brings back what ran
 
 
 def directory(named: Optional[str] = None) -> str:
@@ -40,24 +42,41 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
     return data if isinstance(data, dict) else None
 
 
-def write_json(path: str, data: Dict[str, Any], private: bool = False) -> None:
+def write_json(path: str, data: Dict[str, Any], private: bool = False, spare: Optional[str] = None) -> None:
     """Replaces the file as a whole, fsynced: a reader sees the old object or the new one. `private`: not for a group that shares the state.
 
-    What a killed writer left is swept by `Home.sweep`, or by the next writer.
+    spare: a file that lies ready for it and has room; it becomes the new one. What a killed writer left is swept by `Home.sweep`, or by
+    the next writer.
     """
-    if os.path.lexists(path + NEW):
-        os.unlink(path + NEW)  # it may be another operator's
-    handle = shared.open_file(path + NEW, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, private)
+    text = json.dumps(data).encode("ascii")
+    new = spare or path + NEW
+    if spare is None and os.path.lexists(new):
+        os.unlink(new)  # it may be another operator's
+    handle = shared.open_file(new, os.O_WRONLY | (0 if spare else os.O_CREAT | os.O_TRUNC), private)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream)
-            stream.flush()
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text)
+            stream.truncate()
             os.fsync(stream.fileno())
-        os.replace(path + NEW, path)
+        os.replace(new, path)
     except BaseException:
-        os.unlink(path + NEW)
+        os.unlink(new)
         raise
     sync_directory(os.path.dirname(path))
+
+
+def spares(path: str) -> List[str]:
+    """The files that may lie ready for a record on a full disk."""
+    return ["%s.%d%s" % (path, number, NEW) for number in range(1, SPARES + 1)]
+
+
+def remove(*paths: str) -> None:
+    """Removes the files that are there."""
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
 
 
 def sync_directory(path: str) -> None:
@@ -110,12 +129,17 @@ class Home:
                     os.unlink(os.path.join(directory, name))
 
     def prune(self) -> None:
-        """Removes the oldest event files, by count and by age, but none of a run without an end; a run's id begins with its time."""
-        kept = runs(self)
+        """Makes room for the run that begins: with it there are KEPT_RUNS, by count and by age, and those without an end.
+
+        All files of any other run go; a run's id begins with its time.
+        """
+        known = runs(self)
         oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - KEPT_FOR))
-        for place, run in enumerate(kept):
-            if (place < len(kept) - KEPT_RUNS or run < oldest) and not os.path.lexists(self.job(run)):
-                os.unlink(self.events(run))
+        newest = {run for run in known[-(KEPT_RUNS - 1) :] if run >= oldest}
+        kept = {run for run in known if run in newest or os.path.lexists(self.job(run))}
+        for name in os.listdir(self.runs):
+            if name.split(".")[0] not in kept:
+                remove(os.path.join(self.runs, name))
 
 
 def names(base: str) -> List[str]:
@@ -151,39 +175,65 @@ class EventFile:
 
     def __init__(self, path: str, run: str, target: str) -> None:
         self.path, self.run, self.target = path, run, target
-        self._handle = shared.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._handle = shared.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self._reserved = 0  # bytes behind the end that are kept for last words
 
-    def append(self, event: Dict[str, Any], sync: bool = False) -> None:
-        """One event; `sync` makes it durable before anything else happens. Raises OSError, and leaves no part of a line then."""
+    def append(self, event: Dict[str, Any], sync: bool = False, last: bool = False) -> None:
+        """One event; `sync` makes it durable before anything else happens, `last` may take it from the reserve.
+
+        Raises OSError, and leaves no part of a line then. A line that a killed writer has torn is ended first.
+        """
         line = json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
-        before = self.size()
-        if os.write(self._handle, line) < len(line):  # the disk is full
-            os.ftruncate(self._handle, before)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        fcntl.flock(self._handle, fcntl.LOCK_EX)  # a line that another one writes this moment is not torn
+        try:
+            self._write(line, last)
+        finally:
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
         if sync:
             os.fsync(self._handle)
 
-    def say(self, phase: str, what: str, sync: bool = False, **fields: Any) -> Dict[str, Any]:
+    def _write(self, line: bytes, last: bool) -> None:
+        end = self.size()
+        if end and os.pread(self._handle, 1, end - 1) != b"\n":
+            line = b"\n" + line
+        self._make_room(end, len(line), last)
+        if os.write(self._handle, line) < len(line):  # the disk is full
+            os.ftruncate(self._handle, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+
+    def say(self, phase: str, what: str, sync: bool = False, last: bool = False, **fields: Any) -> Dict[str, Any]:
         """An event of now."""
         event = dict(v=VERSION, t=round(time.time(), 3), run=self.run, target=self.target, phase=phase, what=what, **fields)
-        self.append(event, sync)
+        self.append(event, sync, last)
         return event
 
     def make_reserve(self) -> None:
-        """Takes disk space now that the end of the run can be written down with, should the disk be full then. Raises OSError."""
-        handle = shared.open_file(self.path + RESERVE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            os.write(handle, b"\0" * RESERVED)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        """Takes disk space now that the end of the run can be written down with, should the disk be full then. Raises OSError.
 
-    def spend_reserve(self) -> None:
-        """Gives that space up. May be repeated."""
+        The blocks lie behind the end of the file, and are renewed with each line. Where the file system knows no such thing they are a
+        file's that is removed for the first of the last words.
+        """
+        self._reserved = RESERVED
         try:
-            os.unlink(self.path + RESERVE)
+            reserve.behind(self._handle, self.size(), RESERVED)
+        except OSError as error:
+            if error.errno in reserve.FULL:
+                raise
+            self._reserved = 0
+            reserve.make(self.path + RESERVE, RESERVED)
+
+    def _make_room(self, end: int, length: int, last: bool) -> None:
+        """Room for a line, and the whole reserve behind it; for one of the last words the room alone is enough. Raises OSError."""
+        if not self._reserved:
+            if last:
+                remove(self.path + RESERVE)
+            return
+        try:
+            reserve.behind(self._handle, end, length + self._reserved)
         except OSError:
-            pass
+            if not last:
+                raise
+            reserve.behind(self._handle, end, length)
 
     def size(self) -> int:
         """Bytes so far: where one who follows begins."""

@@ -87,7 +87,7 @@ def _not_stopped(event: Event) -> Line:
 
 def _lingering(event: Event) -> Line:
     bound = show_duration(event["seconds"])
-    if event.get("detail") == "cancelled":
+    if event.get("detail") in ("cancelled", "failed"):
         return Line("lingers", f"a signal was taken: the job waits up to {bound} for the end, then brings back what ran", "note")
     more = "do: follow it with `deployctl attach`, or take it back with `deployctl cancel`"
     return Line("lingers", f"a signal was taken: when the process ends within {bound}, the job goes on by itself", "bad", (more,))
