@@ -157,9 +157,9 @@ def resume_is_true(ground: Ground, run: str, had: Event | None, status: int, bef
 
 
 def cancel_is_true(ground: Ground, run: str, status: int) -> Iterator[Broken]:
-    """0: the run was taken back, or ended well before it could be; 4, 5, 7: as of the run; 1, 3, 6: there was nothing to cancel."""
+    """0: the run was taken back; 4, 5, 7: as of the run; 1, 3, 6: there was nothing to cancel, or it came too late."""
     end = end_of(ground, run)
-    wanted = {0: (0, 1), 4: (4,), 5: (5,)}.get(status)
+    wanted = {0: (1,), 4: (4,), 5: (5,)}.get(status)
     if wanted is not None and (end is None or end["status"] not in wanted):
         yield Broken("claim", f"cancel ended with {status}; the run's end is {end and end['status']}")
     elif status == 7 and end is None:

@@ -179,6 +179,7 @@ def _one(job: Job, operation: Operation, which: str, index: int) -> None:
     job.heed()
     job.emit("op", op=operation["op"], list=which, index=index, sync=True)
     OPERATIONS[operation["op"]](job, operation)
+    job.heed()  # the last one has none after it
 
 
 def _try(job: Job, operation: Operation, act: Callable[[], None]) -> Optional[Fault]:

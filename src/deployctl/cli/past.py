@@ -37,14 +37,17 @@ def history(on: str, json_lines: bool) -> int:
 
 
 def cancel(run: str | None, on: str | None) -> int:
-    """Asks the job of a run to take it back, and follows it to its end: 0 when it was taken back. Raises DeployError."""
+    """Asks the job of a run to take it back, and follows it to its end: 0 when what was before is there again. Raises DeployError."""
     kept = journal.Journal()
     with _reached(run, on) as (session, target):
         chosen = run or _newest(session, target)
         session.ask("cancel", run=chosen, who=who())
         print(f"{target}: run {chosen} hears of it now", flush=True)
         status = _followed(session, "attach", chosen, _unless(kept.read(chosen), kept, Screen(), new=False))
-        return 0 if status == 1 else status
+    if status == 0:
+        todo = "`deployctl rollback` goes back to what was before"
+        raise RefusedError("it came too late: the run was at its end", where=target, todo=todo)
+    return 0 if status == 1 else status
 
 
 def resume(run: str | None, on: str | None, json_lines: bool) -> int:
