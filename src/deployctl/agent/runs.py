@@ -113,7 +113,7 @@ def holder(home: state.Home) -> Optional[Dict[str, Any]]:
 
 
 def close(home: state.Home, run: str) -> None:
-    """Removes what only a run under way needs: the job's file, which holds secrets, a cancellation, and what is kept for a full disk."""
+    """Removes what only a run under way needs: the job's file, which holds secrets; then a cancellation, and room for a full disk."""
     state.remove(home.job(run), home.cancel(run), home.events(run) + state.RESERVE, *state.spares(home.record))
     reserve.give_up_behind(home.events(run))
     unit.remove(os.path.join(home.runs, run))
@@ -174,6 +174,9 @@ def cancel(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:
     if not alive(home, run) or not lock.held(home.lock):
         raise _nothing_to_cancel(home, run)
     state.write_json(home.cancel(run), request["who"])
+    if not os.path.lexists(home.job(run)):  # it was closed meanwhile: its job's file goes first
+        state.remove(home.cancel(run))
+        raise _nothing_to_cancel(home, run)
     return {"alive": True}
 
 
