@@ -78,6 +78,22 @@ def test_resume_brings_a_run_without_an_end_to_one(site: Site) -> None:
     assert site.place.read(f"{site.directory}/{site.script}") == NEW
 
 
+def test_a_job_that_is_killed_in_the_undo_sends_no_second_signal(site: Site) -> None:
+    """The new program saves when it is stopped for the rollback; a second INT would cut that."""
+    site.launch_old()
+    site.command += ["--save-time", "3"]
+    site.check = {"log": "what no trainer writes", "within": "1s"}
+    site.write()
+    with site.start("restart", site.place.name, "--profile-interval", "60") as controller:
+        until("the new one is being stopped", lambda: len(happened(site, "signalled")) == 2)
+        kill(site, happened(site, "cutover")[-1]["job_pid"])
+        out, _ = controller.communicate(timeout=60)
+    assert controller.returncode == 1, out.decode()
+    assert [event["signal"] for event in happened(site, "rung")] == ["INT", "INT"]
+    assert "Traceback" not in site.place.read(site.log).decode()
+    assert ended(site)["outcome"] == "rolled-back"
+
+
 def test_a_job_that_dies_three_times_leaves_a_run_without_an_end(site: Site) -> None:
     old = site.launch_old("--save-time", "600")
     site.ladder = ["INT 10m"]

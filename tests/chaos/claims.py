@@ -55,7 +55,7 @@ PROMISES = {
     "unreachable": _promise(3, "old", "old"),
     "not-stopped": _promise(4, "old", "old"),
     "lingering": _promise(4, "old nothing", "old"),
-    "unfinished": _promise(4, "old again new", ""),
+    "unfinished": _promise(4, "old again new nothing", ""),  # a signal that it took may end it yet
     "down": _promise(5, "nothing", ""),
     "busy": _promise(6, "old", "old"),
     "detached": _promise(7, "", ""),

@@ -12,6 +12,7 @@ from .wire import HungUp
 
 BEAT = 5.0  # seconds between signs of life while nothing happens
 GLANCE = 0.2  # seconds between looks at a job that is not our child
+LAUNCHES = 1.0  # seconds in which a launch that its job has left may yet come to its end
 LIVES = 3  # a job that dies more often than that is left to a person
 
 
@@ -54,7 +55,10 @@ def led(session: Any, status: Optional[int]) -> Dict[str, Any]:
     if status is not None:
         return {"status": status}
     left = next((one for one in runs.with_job(session.home) if one["run"] == session.run), None)
-    return {"status": None, "unfinished": left, "running": _running(session.home, session.run)}
+    until = time.monotonic() + (LAUNCHES if left and left["op"] == "launch" else 0.0)
+    while not (running := _running(session.home, session.run)) and time.monotonic() < until:
+        time.sleep(GLANCE)
+    return {"status": None, "unfinished": left, "running": running}
 
 
 def finish(session: Any, request: Dict[str, Any]) -> Dict[str, Any]:

@@ -52,7 +52,8 @@ class Job:
         self.stopped_at: Optional[float] = None
         self.started_at: Optional[float] = None
         self.metrics: List[Dict[str, Any]] = []  # what checks have measured: {"name", "before", "after"}
-        self.rung_sent, self.rung_done = -1, False  # the last rung of an earlier life; whether its signal is known to have gone out
+        self.rung_sent, self.rung_done = -1, False  # of a stop that an earlier life left: its last rung, and whether its signal went out
+        self.left: Tuple[str, int] = ("do", 0)  # the operation that it left
         self.signalled = False  # a signal of the stop has gone out
         self.ended = False  # the run's end is written down
         self.climb: Any = None  # the stop under way, kept for a linger
@@ -144,8 +145,8 @@ def refuse(job: Job, fault: Fault) -> int:
 
 def _recall(job: Job, past: Past) -> None:
     """What earlier lives of the job have done and seen: all of it is in the run's events."""
-    job.stopped_at, job.rung_sent, job.rung_done = past.stopped_at, past.rung, past.signalled
-    job.signalled = past.rung >= 0
+    job.stopped_at, job.rung_sent, job.rung_done, job.left = past.stopped_at, past.rung, past.signalled, (past.which, past.at)
+    job.signalled = past.touched
     job.metrics = list(past.metrics)
     record, launched = state.read_json(job.home.record), past.launched
     if launched is not None and (record is None or (record["pid"] != launched["pid"] and record["at"] < launched["t"])):
@@ -178,6 +179,8 @@ def _all(job: Job, operations: List[Operation], which: str, begin: int) -> Tuple
 def _one(job: Job, operation: Operation, which: str, index: int) -> None:
     job.heed()
     job.emit("op", op=operation["op"], list=which, index=index, sync=True)
+    if (which, index) != job.left:
+        job.rung_sent, job.rung_done = -1, False
     OPERATIONS[operation["op"]](job, operation)
     job.heed()  # the last one has none after it
 

@@ -75,7 +75,7 @@ class Step:
         """
         climb, name = self.climb, self.name
         climb.scan()
-        past = climb.job.rung_sent if climb.who == "before" else -1
+        past = climb.job.rung_sent
         if self.index < past:
             return not climb.left()
         if self.index == past and name != "KILL":

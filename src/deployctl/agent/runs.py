@@ -17,8 +17,9 @@ class Past(NamedTuple):
     which: str = "do"
     at: int = 0
     stopped_at: Optional[float] = None
-    rung: int = -1  # the index of the last rung that had begun
+    rung: int = -1  # the index of the last rung that had begun, of the stop that was under way
     signalled: bool = False  # whether its signal is known to have gone out
+    touched: bool = False  # whether a signal has gone out to what ran before
     why: str = ""  # why it had begun to undo
     cancelled: bool = False  # whether that was a person's wish
     launched: Optional[Event] = None  # what it launched last
@@ -44,15 +45,16 @@ def past(home: state.Home, run: str) -> Past:
     for event in events_of(home, run):
         if event["what"] == "op":
             again = (event["list"], event["index"]) == (found.which, found.at)
-            found = found._replace(which=event["list"], at=event["index"], metrics=found.metrics + (() if again else measured))
+            if not again:
+                found = found._replace(which=event["list"], at=event["index"], metrics=found.metrics + measured, rung=-1, signalled=False)
             measured = ()
         elif event["what"] == "launched":
             found = found._replace(launched=event)
         elif event["what"] in ("failed", "cancelled") and event.get("phase") == "cutover":
             found = found._replace(why=event["why"], cancelled=found.cancelled or event["what"] == "cancelled")
-        elif event["what"] == "rung" and found.which == "do":
-            found = found._replace(rung=event["index"], signalled=False)
-        elif event["what"] == "signalled" and found.which == "do":
+        elif event["what"] == "rung":
+            found = found._replace(rung=event["index"], signalled=False, touched=found.touched or found.which == "do")
+        elif event["what"] == "signalled":
             found = found._replace(signalled=True)
         elif event["what"] == "stopped" and found.which == "do":
             found = found._replace(stopped_at=event["t"])
