@@ -49,7 +49,8 @@ class Watch:
             if (not condition.met or condition.pace == 0.0) and elapsed >= self._due[id(condition)]:
                 self._due[id(condition)] = elapsed + condition.pace
                 condition.look(self.operation["within"] - elapsed)
-        return elapsed >= float(self.operation["alive"]) and all(condition.met for condition in self.conditions)
+        come = elapsed >= float(self.operation["alive"]) and all(condition.met for condition in self.conditions)
+        return come and procfs.same(self.job.launched)  # the looks took their time; one that has ended is told by the next look
 
     def _ends(self) -> bool:
         """Whether the process is about to end: a traceback is written before its program is gone."""
