@@ -173,7 +173,8 @@ def _all(job: Job, operations: List[Operation], which: str, begin: int) -> Tuple
         fault = _try(job, operations[index], functools.partial(_one, job, operations[index], which, index))
         if fault is not None:
             return index, fault
-    return len(operations), None
+    late = _try(job, operations[-1], job.heed) if operations else None
+    return (len(operations), None) if late is None else (len(operations) - 1, late)
 
 
 def _one(job: Job, operation: Operation, which: str, index: int) -> None:
@@ -182,7 +183,6 @@ def _one(job: Job, operation: Operation, which: str, index: int) -> None:
     if (which, index) != job.left:
         job.rung_sent, job.rung_done = -1, False
     OPERATIONS[operation["op"]](job, operation)
-    job.heed()  # the last one has none after it
 
 
 def _try(job: Job, operation: Operation, act: Callable[[], None]) -> Optional[Fault]:
