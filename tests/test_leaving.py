@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,3 +105,26 @@ def test_an_interrupt_while_it_is_being_imported_is_no_traceback(local_site: Sit
         _, err = controller.communicate(timeout=30)
     assert controller.returncode in (130, 0)
     assert b"Traceback" not in err
+
+
+LOST = """
+import gc, os, signal, sys, time
+from deployctl.cli import interrupts
+from deployctl.errors import Interrupted
+interrupts.heed()
+class Slow:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+try:
+    Slow()
+    print("lost", flush=True)
+    time.sleep(20)
+except Interrupted:
+    print("heard")
+"""
+
+
+def test_an_interrupt_that_falls_into_a_finalizer_is_heard_a_moment_later() -> None:
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=15, check=True)
+    assert (done.stdout.split(), done.stderr) == (["lost", "heard"], "")

@@ -10,12 +10,14 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from deployctl.errors import (
+    AgentError,
     BusyError,
     DeployError,
     DetachedError,
     DownError,
     Interrupted,
     InterruptedRunError,
+    RefusedError,
     TransportError,
     UnfinishedError,
 )
@@ -42,15 +44,15 @@ OUTCOMES: tuple[tuple[type[DeployError], str], ...] = (
 class Recorder:
     """Makes the controller's events of a run, tells them, and keeps those that the target has not got yet.
 
-    It knows how far the run has come: `sent` (its job is the target's business now), `op` (the operation that began last), `ended` (the
-    status of its end).
+    It knows how far the run has come: `sent` (its job is the target's business now), `begun` (the job has said a word), `op` (the
+    operation that began last), `ended` (the status of its end).
     """
 
     def __init__(self, run: str, target: str, emit: Sink) -> None:
         self.run, self.target = run, target
         self.unsent: list[Event] = []
         self.phase = "prepare"
-        self.sent, self.op = False, ""
+        self.sent, self.begun, self.op = False, False, ""
         self.ended: int | None = None
         self._emit = emit
 
@@ -63,6 +65,7 @@ class Recorder:
     def tell(self, told: Event) -> None:
         """An event of whomever."""
         if told["run"] == self.run:
+            self.begun = self.begun or told["what"] == "cutover"
             self.op = told["op"] if told["what"] == "op" else self.op
             self.ended = told["status"] if told["what"] == "end" else self.ended
         self._emit(told)
@@ -102,10 +105,29 @@ def _lead(plan: Plan, connections: Connections, record: Recorder, patience: floa
             plan, pieces = _prepare(plan, session, record, patience or 0.0)
             return _cut_over(plan, session, record, pieces, patience) if pieces is not None else _leave_alone(session, record)
         except (DeployError, Interrupted) as error:
+            if record.sent and not record.begun:
+                error = _unsent(plan, connections, record, error)
             status = _say_no(record, error)
             if not record.sent:
                 session.bid_farewell(record.take())
             return status
+
+
+def _unsent(plan: Plan, connections: Connections, record: Recorder, error: DeployError | Interrupted) -> DeployError | Interrupted:
+    """The error of a job that was sent and said no word; it counts as not sent where the target has refused it, or knows of none."""
+    if isinstance(error, (RefusedError, AgentError)):
+        record.sent = False
+    if not isinstance(error, DetachedError):
+        return error
+    try:
+        with open_session(plan.target, connections) as session:
+            known = next((run for run in session.ask("history")["runs"] if run["run"] == plan.run), None)
+    except (DeployError, Interrupted):
+        return error
+    if known and (known["alive"] or known["op"] != "prepare"):
+        return error
+    record.sent = False
+    return TransportError("the session broke off before the job began; nothing was changed", where=plan.target.name, todo="run again")
 
 
 def open_session(target: TargetSpec, connections: Connections, look: Callable[[Container], Facts] = Container.admit) -> Session:

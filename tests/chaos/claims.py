@@ -157,10 +157,10 @@ def resume_is_true(ground: Ground, run: str, had: Event | None, status: int, bef
 
 
 def cancel_is_true(ground: Ground, run: str, status: int) -> Iterator[Broken]:
-    """0: the run was taken back; 4, 5, 7: as of the run; 1, 3, 6: there was nothing to cancel, or it came too late."""
+    """0: the run was taken back; 4, 5: as of the run, which may have no end; 7: as of the run; 1, 3, 6: nothing to cancel, or too late."""
     end = end_of(ground, run)
-    wanted = {0: (1,), 4: (4,), 5: (5,)}.get(status)
-    if wanted is not None and (end is None or end["status"] not in wanted):
+    wanted = {0: (1,), 4: (4, None), 5: (5, None)}.get(status)
+    if wanted is not None and (end and end["status"]) not in wanted:
         yield Broken("claim", f"cancel ended with {status}; the run's end is {end and end['status']}")
     elif status == 7 and end is None:
         yield Broken("claim", "cancel ended with 7 (the job goes on); the run has no end")
