@@ -176,8 +176,10 @@ class Round:
 
     def _quiet(self, scene: Scene) -> None:
         """Waits for a process that took a signal and that nobody waits for any more."""
-        if scene.said("rung") and not scene.said("stopped") and (old := self.old) is not None:
-            within(LEAVES, lambda: not old.alive)
+        signalled: set[int] = set()
+        for event in scene.events:
+            signalled = set(event["pids"]) if event["what"] == "rung" else set() if event["what"] == "stopped" else signalled
+        within(LEAVES, lambda: not any(sight.inner in signalled for sight in scene.ground.sights()))
 
     def _look(self, scene: Scene) -> None:
         """What is there and what is said before anything is recovered."""
