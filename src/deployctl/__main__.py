@@ -17,10 +17,10 @@ def main() -> NoReturn:
         from deployctl.cli.main import call
 
         status = call(sys.argv[1:])
-        interrupts.ignore()
     except Interrupted:
         print("interrupted", file=sys.stderr)
         status = 130
+    interrupts.ignore()
     sys.exit(status)
 
 

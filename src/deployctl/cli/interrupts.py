@@ -25,14 +25,21 @@ def heed() -> None:
 
 
 def ignore() -> None:
-    """What is left to do is short and must not be cut."""
+    """The status is decided. Python takes its handlers away before it ends; what is ignored stays so."""
+    _pass_over()
     for number in (*HEEDED, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
 
 
+def _pass_over() -> None:
+    """By a handler that does nothing: SIG_IGN would come down to what we start, and Python complains when one is on its way."""
+    for number in HEEDED:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def _interrupt(number: int, frame: object) -> None:
-    for each in HEEDED:
-        signal.signal(each, signal.SIG_IGN)
+    _pass_over()
     raise Interrupted
 
 
