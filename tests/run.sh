@@ -6,8 +6,8 @@ usage() {
 usage: sh tests/run.sh [-- PYTEST-ARGUMENTS]
 
 Makes what the tests need and runs everything:
-  ruff, mypy, and the whole suite with the lab (tests/lab), on one Python of at least 3.10
-  the agent's tests on Python 3.8 and on the newest Python found
+  ruff, mypy, and the suite with the lab (tests/lab), on one Python of at least 3.10
+  the agent's own tests on Python 3.8 and on the newest Python found
   the controller's tests that need no lab on the other Pythons from 3.10 to 3.13 (whole runs: those of test_restart.py)
 Pythons are looked for on PATH and in pyenv. Virtual environments (.venv-test*) stay and are used again.
 
@@ -173,9 +173,10 @@ run_other_pythons() {
     [ -z "$agent_old" ] || run_agent_tests "$agent_old"
     run_agent_tests "$agent_new"
     for directory in $others; do
+        case $directory in *3.11 | *3.12) rest='' ;; *) rest=$ends ;; esac
         # shellcheck disable=SC2086 # lists of words
         run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest $strict \
-            -q -n 4 -p no:cacheprovider -m "not lab and not serial" $controller
+            -q -n 4 -p no:cacheprovider -m "not lab and not serial" $controller $rest
     done
 }
 
@@ -251,9 +252,11 @@ case "${1-}" in
     ;;
 esac
 
-# What depends on the controller's Python: words, files, plans, reports, flags, and whole restarts of this machine.
-controller="tests/flags tests/transports/test_local.py tests/test_restart.py tests/test_cli.py tests/test_document.py tests/test_inventory.py
-    tests/test_journal.py tests/test_plan.py tests/test_playbook.py tests/test_report.py tests/test_values.py tests/test_workload.py"
+# What depends on the controller's Python: words, files, plans, reports, flags, and whole restarts of this machine; the command line as a
+# person meets it, which takes long, on the oldest and the newest.
+controller="tests/flags tests/transports/test_local.py tests/test_restart.py tests/test_document.py tests/test_inventory.py tests/test_journal.py
+    tests/test_plan.py tests/test_playbook.py tests/test_report.py tests/test_values.py tests/test_workload.py"
+ends=tests/test_cli.py
 beside="nice -n 10 env --default-signal=INT,QUIT" # a shell's & leaves them ignored, and no program of a test could be interrupted
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "${root:-/nowhere}" || fail "cannot enter the clone" "run this as one who may read it"
@@ -290,9 +293,11 @@ if [ "$whole" = no ]; then
     run "$suite, Python $(version "$python")" "$python" -m pytest $strict "$@"
     finish
 fi
-# Most tests wait most of the time, so that two cores carry six of them; those that measure or disturb the whole lab run alone.
+# Most tests wait most of the time, so that two cores carry eight of them; those that measure or disturb the whole lab run alone, and the
+# agent's own ones on its oldest and the newest Python.
 # shellcheck disable=SC2086 # a list of words
-run "$suite, Python $(version "$python")" "$python" -m pytest $strict -q -n 6 "$@" -m "not serial$without"
+run "$suite, Python $(version "$python")" "$python" -m pytest $strict -q -n 8 -m "not serial$without" \
+    --ignore tests/agent --ignore tests/agent_ops
 # Those wait even more; what needs no lab is run beside them, behind them in the queue for a core.
 run_other_pythons >"$work/others" 2>&1 &
 others_pid=$!

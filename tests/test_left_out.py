@@ -24,8 +24,7 @@ def play(home: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "workers"), [*((way, ()) for way in WAYS), ("call", ("-n", "1"))])
 def test_a_skip_is_a_failure_that_says_why(tmp_path: Path, way: str, workers: tuple[str, ...]) -> None:
     done = play(tmp_path, WAYS[way], "-p", "tests.no_skips", *workers)
     assert done.returncode != 0, done.stdout

@@ -99,8 +99,10 @@ def test_a_resume_that_leaves_the_run_without_an_end_is_a_broken_claim(ground: G
 
 @pytest.mark.lab
 @pytest.mark.parametrize("status", [0, 4, 5, 7])
-def test_cancel_says_nothing_of_a_run_that_has_no_end(ground: Ground, plant: Plant, status: int) -> None:
+def test_cancel_ends_as_the_run_does(ground: Ground, plant: Plant, status: int) -> None:
     plant({"what": "cutover", "job_pid": 7})
-    assert [*claims.cancel_is_true(ground, RUN, status)]
+    assert bool([*claims.cancel_is_true(ground, RUN, status)]) == (status in (0, 7)), "4 and 5 are said of a run without an end too"
     plant({"what": "end", "status": {0: 1}.get(status, status), "outcome": "cancelled"})
     assert not [*claims.cancel_is_true(ground, RUN, status)]
+    plant({"what": "end", "status": 6, "outcome": "busy"})
+    assert bool([*claims.cancel_is_true(ground, RUN, status)]) == (status != 7)
