@@ -166,7 +166,7 @@ version() { "$1" -c 'import platform; print(platform.python_version())'; }
 run_agent_tests() { # directory of the virtual environment; conftest.py of tests/ needs the controller, which 3.8 cannot run
     # shellcheck disable=SC2086 # lists of words
     run "agent's tests, Python $(version "$1/bin/python")" env PYTHONPATH="$root/src" \
-        $beside "$1/bin/python" -m pytest $strict -q -n 4 -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
+        $beside "$1/bin/python" -m pytest $strict -q -n 4 --dist worksteal -p no:cacheprovider --confcutdir=tests/agent tests/agent tests/agent_ops
 }
 
 run_other_pythons() {
@@ -176,7 +176,7 @@ run_other_pythons() {
         case $directory in *3.11 | *3.12) rest='' ;; *) rest=$ends ;; esac
         # shellcheck disable=SC2086 # lists of words
         run "the controller's own, Python $(version "$directory/bin/python")" $beside "$directory/bin/python" -m pytest $strict \
-            -q -n 4 -p no:cacheprovider -m "not lab and not serial" $controller $rest
+            -q -n 4 --dist worksteal -p no:cacheprovider -m "not lab and not serial" $controller $rest
     done
 }
 
@@ -296,7 +296,7 @@ fi
 # Most tests wait most of the time, so that two cores carry eight of them; those that measure or disturb the whole lab run alone, and the
 # agent's own ones on its oldest and the newest Python.
 # shellcheck disable=SC2086 # a list of words
-run "$suite, Python $(version "$python")" "$python" -m pytest $strict -q -n 8 -m "not serial$without" \
+run "$suite, Python $(version "$python")" "$python" -m pytest $strict -q -n 8 --dist worksteal -m "not serial$without" \
     --ignore tests/agent --ignore tests/agent_ops
 # Those wait even more; what needs no lab is run beside them, behind them in the queue for a core.
 run_other_pythons >"$work/others" 2>&1 &

@@ -59,9 +59,9 @@ def meet(site: Site, there: Callable[[Site], bool], happens: Callable[[], object
     return controller.returncode, out.decode() + err.decode()
 
 
-def slow(site: Site) -> None:
+def slow(site: Site, seconds: str = "5") -> None:
     """A trainer that takes its time to save, so that its stop can be met."""
-    site.command = [*site.command[:-1], "5"]
+    site.command = [*site.command[:-1], seconds]
     site.write()
 
 
@@ -173,7 +173,7 @@ def test_a_freeze_that_is_longer_than_the_silence_is_followed_on(spare: Site, la
     """The silence is made short, in this process: a freeze of 30 s would be too long for a test. The session speaks every 5 s."""
     monkeypatch.setattr(target, "SILENCE", 5.5)
     ssh = Ssh(Host("pve1", "pve1", lab.ssh_config))
-    slow(spare)
+    slow(spare, "2")
     spare.launch_old()
     with spare.start("restart", spare.place.name) as controller:
         until("it stops", lambda: stopping(spare))
@@ -182,7 +182,7 @@ def test_a_freeze_that_is_longer_than_the_silence_is_followed_on(spare: Site, la
             assert next(told)["what"] == "begin"
             lab.freeze(SPARE)
             try:
-                thaw = threading.Timer(7.0, lab.thaw, [SPARE])
+                thaw = threading.Timer(6.0, lab.thaw, [SPARE])
                 thaw.start()
                 assert list(told)[-1]["what"] == "end"
                 thaw.join()
