@@ -45,8 +45,8 @@ def preview(plan: Plan, connections: Connections) -> Preview:
                 steps.append(step.describe())
                 if str(error) not in map(str, problems):  # two steps may miss the same thing
                     problems.append(error)
-        if session.container and session.seen and session.seen.lock:
-            problems.append(session.container.busy(session.seen))
+        if locked := session.locked:
+            problems.append(locked)
         holder = answer["holder"]
         if holder:
             problems.append(BusyError("another run holds the workload", where=plan.target.name, todo="wait for it"))

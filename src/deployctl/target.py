@@ -72,6 +72,11 @@ class Session:
         """The container that the session is in, as a thing of its host."""
         return self.transport.container
 
+    @property
+    def locked(self) -> BusyError | None:
+        """What is to be said of a container that was locked when it was entered."""
+        return self.container.busy(self.seen) if self.container and self.seen and self.seen.lock else None
+
     # --- asking
 
     def ask(self, op: str, within: float = ANSWER, **fields: Any) -> dict[str, Any]:

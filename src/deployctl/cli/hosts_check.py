@@ -22,8 +22,8 @@ def check(words: Sequence[str], as_json: bool, environment: Mapping[str, str], c
 
         def ask(target: TargetSpec) -> int:
             with open_session(target, connections) as session:
-                if session.container and session.seen and session.seen.lock:
-                    raise session.container.busy(session.seen)
+                if locked := session.locked:
+                    raise locked
                 found = {"target": target.name, "container": target.ct, **session.hello, **session.ask("records")}
             if found["fault"]:
                 todo = "let it be written, or name another directory: `state:` of the target"
